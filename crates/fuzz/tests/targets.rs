@@ -253,8 +253,9 @@ fn lines_of_gates() {
 }
 
 #[test]
-fn frames_of_lldp() {
+fn frames_of_lldp_and_keep_alives() {
     withstands(&targets::LLDP_FRAME, "fuzz.stateless_executions", 10);
+    withstands(&targets::KEEP_ALIVE_FRAME, "fuzz.stateless_executions", 10);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::routes::PortId;
 use crate::setup::is_forgotten;
 
 /// The highest number of an aggregate or a flow, which are classes of HTB and priorities of filters too.
-const MOST_SLOTS: u16 = 0xfff0;
+pub const MOST_SLOTS: u16 = 0xfff0;
 /// The protocols whose ports are the first four bytes: TCP, UDP, DCCP, SCTP, UDP-Lite.
 const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
@@ -273,8 +273,9 @@ impl LinuxEdge {
         match ways {
             Some(ways) => {
                 // A demand without a size is about the largest packets.
-                let packet = if demand.largest_packet > 1 { demand.least_packet } else { 1_500 };
-                let rate = self.ledger.free(&self.domain, &ways, demand.class, packet, None);
+                let sized = Demand { burst: 1_500, least_packet: 1_500, largest_packet: 1_500, ..*demand };
+                let demand = if demand.largest_packet > 1 { demand } else { &sized };
+                let rate = self.ledger.free(&self.domain, &ways, demand, None);
                 BackendAnswer::Offered {
                     ticket,
                     rate,
@@ -450,6 +451,8 @@ impl LinuxEdge {
             }
         }
         let contract = record.contract(edges.len());
+        let held = self.ledger.held(record.aggregate);
+        let demoted = held.and_then(|held| self.demoted(&held.demand));
         let entry = |(edge, tuples): (usize, Vec<Tuple>)| {
             let edge = self.domain.edges.get(edge)?;
             if let Some((first, record)) = beside.filter(|_| leg.is_second_copy()) {
@@ -469,6 +472,7 @@ impl LinuxEdge {
                 contract,
                 tuples,
                 beside: beside.map(|(_, record)| record.text()),
+                demoted,
             })
         };
         edges.into_iter().filter_map(entry).collect()
@@ -492,6 +496,11 @@ impl LinuxEdge {
         let (mark, leaves, segments) = self.of_aggregate(record.aggregate).into_iter().find_map(tunnel)?;
         let (slot, interface) = (record.slot, interface.to_owned());
         Some(Entry::Copy(Copy { router, interface, slot, first, mark, leaves, segments, tuples }))
+    }
+
+    /// The class of a demand, if what is beyond it is marked down.
+    fn demoted(&self, demand: &Demand) -> Option<Class> {
+        Some(demand.class).filter(|_| self.domain.demoted.is(demand))
     }
 
     /// The entries of an aggregate.
@@ -528,6 +537,7 @@ impl LinuxEdge {
                     contract,
                     segments: segments(border.locator, label),
                     next: next.map(|(_, next)| next),
+                    demoted: self.demoted(demand),
                 }]
             }
             (Place::Edges, _) => {

@@ -51,6 +51,9 @@ pub fn allowed(wire: &Wire, ceiling: &Ceiling) -> (u64, u64) {
 }
 
 /// Nanoseconds from the queue of a port to the end of the transmission, at most; `None` without a bound.
+///
+/// The largest packet of the link may have just begun below each class. That may be one beyond a contract, which is served with best effort: no class waits
+/// for more than one of both together.
 pub fn port_delay(domain: &Domain, wire: &Wire, class: Class) -> Option<u64> {
     let largest = (u64::from(wire.mtu) + AROUND) * 8;
     let bucket = |class: Class| {

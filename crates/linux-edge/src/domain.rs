@@ -2,8 +2,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
-use wan::{Asn, Class, LinkId, Prefix};
+use wan::{Asn, Class, Demand, LinkId, Place, Prefix};
 
+use crate::demotion::excess;
 use crate::policing::Policing;
 
 /// Bytes that a tunnel puts before each packet: a header of IPv6 (RFC 8200) without extension headers.
@@ -38,6 +39,40 @@ pub struct Domain {
     pub processing: u64,
     /// What its routers hold traffic to contracts by.
     pub policing: Policing,
+    /// Where AF beyond its contract is marked down and not dropped.
+    pub demoted: Demoted,
+}
+
+/// Where AF beyond its contract goes on as long as there is room, served with best effort: by [`Class`], EF is always dropped.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Demoted {
+    /// Of flows that stay in the domain.
+    pub inside: bool,
+    /// Of flows to neighbours over these links, which take such packets.
+    pub to: BTreeSet<LinkId>,
+    /// Of what neighbours send over these.
+    pub from: BTreeSet<LinkId>,
+}
+
+impl Demoted {
+    /// Whether anything is.
+    pub fn is_any(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// Whether what exceeds a demand is: on its way over the next link too, if there is one.
+    pub fn is(&self, demand: &Demand) -> bool {
+        let may_leave = match demand.to {
+            Place::Edges => true,
+            Place::Border(link) => self.to.contains(&link),
+        };
+        let comes = match (demand.from, demand.to) {
+            (Place::Border(link), _) => self.from.contains(&link),
+            (Place::Edges, Place::Edges) => self.inside,
+            (Place::Edges, Place::Border(_)) => true,
+        };
+        excess(demand.class).is_some() && may_leave && comes
+    }
 }
 
 /// A router.

@@ -2,8 +2,10 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use serde_json::{Value, json};
+use wan::Class;
 
 use crate::copy::Copy;
+use crate::demotion::{Bucket, EXCESS, KeyBytes, of_segment, of_tuple};
 use crate::domain::{Family, TUNNEL};
 use crate::policing::{Contract, policed_rate};
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
@@ -16,6 +18,8 @@ const PREFERENCE: u32 = 1_000;
 pub(crate) const PROTOCOL: u8 = 137;
 /// The bit of a mark that says that the packet has left its tunnel here. Codes of classes are below it.
 pub(crate) const FROM_TUNNEL: u32 = 0x80;
+/// What of a mark says which tunnel a packet goes into: one that is beyond its contract goes into the same.
+const KEPT: u32 = !EXCESS;
 /// The most packets that wait for a policer.
 const MOST_WAITING: u64 = 1_000;
 
@@ -74,6 +78,8 @@ pub enum Entry {
         tuples: Vec<Tuple>,
         /// The record of its other copy, if there is one.
         beside: Option<String>,
+        /// Its class, if what is beyond the contract is marked down.
+        demoted: Option<Class>,
     },
     /// Packets of a flow that is let in are sent into a second tunnel, too.
     Copy(Copy),
@@ -106,6 +112,8 @@ pub enum Entry {
         segments: Segments,
         /// What they are sent to from here on; none if the tunnel ends here.
         next: Option<Segments>,
+        /// Their class, if what is beyond the contract is marked down.
+        demoted: Option<Class>,
     },
 }
 
@@ -121,6 +129,10 @@ pub fn family(tuple: &Tuple) -> Option<Family> {
         (IpAddr::V6(_), IpAddr::V6(_)) => Some(Family::V6),
         _ => None,
     }
+}
+
+fn labels(segments: &Segments) -> impl Iterator<Item = KeyBytes> {
+    segments.iter().map(|(_, segment)| of_segment(*segment))
 }
 
 /// The name of the chain of a flow.
@@ -142,6 +154,43 @@ fn flows(tuple: &Tuple) -> &'static str {
     }
 }
 
+/// Packets that wait for a policer at most.
+pub(crate) fn waiting(contract: &Contract) -> u64 {
+    (contract.bucket / u64::from(contract.least.max(1)) + 1).clamp(2, MOST_WAITING)
+}
+
+/// What is within contracts and what is beyond is told apart before policers, where the latter is marked down.
+fn colours(
+    router: usize,
+    interface: &str,
+    keys: impl Iterator<Item = KeyBytes>,
+    contract: &Contract,
+    demoted: Option<Class>,
+) -> Vec<Program> {
+    let Some(class) = demoted else { return Vec::new() };
+    let bytes = Bucket::of(contract).bytes(class);
+    keys.map(|key| Program::colour(router, interface, key, Some(bytes))).collect()
+}
+
+fn no_colours(
+    router: usize,
+    interface: &str,
+    keys: impl Iterator<Item = KeyBytes>,
+    demoted: Option<Class>,
+) -> Vec<Program> {
+    let keys = keys.filter(|_| demoted.is_some());
+    keys.map(|key| Program::colour(router, interface, key, None)).collect()
+}
+
+/// Gives a packet the mark of its aggregate; that it is beyond the contract is kept, where that is marked.
+fn marking(mark: u32, demoted: Option<Class>) -> Value {
+    let value = match demoted {
+        Some(_) => json!({ "|": [meta("mark"), mark] }),
+        None => json!(mark),
+    };
+    set(meta("mark"), value)
+}
+
 /// What `tc` says of a class that holds to a contract, and of the queue in it.
 ///
 /// HTB sends while its bucket is not in debt: so a bucket that is smaller by the smallest packet lets a flow pass that keeps to its contract.
@@ -149,7 +198,7 @@ fn policing(router: usize, device: &str, class: u16, contract: &Contract) -> [Pr
     let least = contract.least.max(1);
     let rate = policed_rate(contract.rate);
     let burst = contract.bucket.saturating_sub(least.into()).max(1);
-    let waiting = (contract.bucket / u64::from(least) + 1).clamp(2, MOST_WAITING);
+    let waiting = waiting(contract);
     let lines = [
         format!(
             "class replace dev {device} parent 1: classid 1:{class:x} htb rate {rate}bit ceil {rate}bit burst {burst} cburst {burst} \
@@ -161,19 +210,30 @@ fn policing(router: usize, device: &str, class: u16, contract: &Contract) -> [Pr
 }
 
 /// What is done to packets of a flow.
-fn flow_rules(slot: u16, text: &str, mark: u32, contract: &Contract, beside: Option<&str>) -> Vec<Value> {
+fn flow_rules(
+    slot: u16,
+    text: &str,
+    (mark, demoted): (u32, Option<Class>),
+    contract: &Contract,
+    beside: Option<&str>,
+) -> Vec<Value> {
     let chain = flow_chain(slot);
     let mut rules = vec![
         rule(&chain, vec![too_large(contract.largest.into()), json!({ "drop": null })], None),
-        rule(&chain, vec![json!({ "counter": null }), set(meta("mark"), json!(mark))], Some(text)),
+        rule(&chain, vec![json!({ "counter": null }), marking(mark, demoted)], Some(text)),
     ];
     rules.extend(beside.map(|text| rule(&chain, vec![json!({ "counter": null })], Some(text))));
     rules
 }
 
 /// What is done to packets with a label.
-fn label_rules(chain: &str, mark: u32, contract: &Contract, next: Option<Ipv6Addr>) -> [Value; 2] {
-    let mut told = vec![json!({ "counter": null }), set(meta("mark"), json!(mark))];
+fn label_rules(
+    chain: &str,
+    (mark, demoted): (u32, Option<Class>),
+    contract: &Contract,
+    next: Option<Ipv6Addr>,
+) -> [Value; 2] {
+    let mut told = vec![json!({ "counter": null }), marking(mark, demoted)];
     told.extend(next.map(|next| set(field("ip6", "daddr"), json!(next.to_string()))));
     let largest = u64::from(contract.largest) + TUNNEL;
     [rule(chain, vec![too_large(largest), json!({ "drop": null })], None), rule(chain, told, None)]
@@ -229,14 +289,15 @@ impl Entry {
         match self {
             Self::Held { slot, text } => vec![Program::nft(0, vec![held(*slot, text)])],
             Self::Copy(copy) => copy.add(),
-            Self::Flow { router, interface, slot, text, mark, contract, tuples, beside } => {
+            Self::Flow { router, interface, slot, text, mark, contract, tuples, beside, demoted } => {
                 let device = policer(interface);
                 let mut programs: Vec<Program> = policing(*router, &device, *slot, contract).into();
                 programs
                     .extend(tuples.iter().map(|tuple| Program::tc(*router, filter(&device, *slot, tuple))));
+                programs.extend(colours(*router, interface, tuples.iter().map(of_tuple), contract, *demoted));
                 let chain = flow_chain(*slot);
                 let mut commands = vec![object("add", "chain", json!({ "name": chain }))];
-                commands.extend(flow_rules(*slot, text, *mark, contract, beside.as_deref()));
+                commands.extend(flow_rules(*slot, text, (*mark, *demoted), contract, beside.as_deref()));
                 commands.extend(tuples.iter().map(|tuple| element("add", tuple, &chain)));
                 programs.push(Program::nft(*router, commands));
                 programs
@@ -245,16 +306,17 @@ impl Entry {
                 let table = TABLES + u32::from(*slot);
                 let line = |(family, _): &(Family, Ipv6Addr)| {
                     let line = format!(
-                        "rule add fwmark {mark:#x} lookup {table} pref {PREFERENCE} protocol {PROTOCOL}"
+                        "rule add fwmark {mark:#x}/{KEPT:#x} lookup {table} pref {PREFERENCE} protocol {PROTOCOL}"
                     );
                     Program::ip_of(*family, *router, line)
                 };
                 let rules = segments.iter().map(line);
                 tunnel_routes(*router, *slot, interface, segments).into_iter().chain(rules).collect()
             }
-            Self::Label { router, interface, slot, mark, contract, segments, next } => {
+            Self::Label { router, interface, slot, mark, contract, segments, next, demoted } => {
                 let device = policer(interface);
                 let mut programs: Vec<Program> = policing(*router, &device, *slot, contract).into();
+                programs.extend(colours(*router, interface, labels(segments), contract, *demoted));
                 let mut commands = Vec::new();
                 for (at, (family, segment)) in segments.iter().enumerate() {
                     programs.push(Program::tc(
@@ -276,7 +338,7 @@ impl Entry {
                     }
                     let chain = label_chain(*slot, *family);
                     commands.push(object("add", "chain", json!({ "name": chain })));
-                    commands.extend(label_rules(&chain, *mark, contract, next));
+                    commands.extend(label_rules(&chain, (*mark, *demoted), contract, next));
                     commands.push(label_element("add", segment, &chain));
                 }
                 programs.push(Program::nft(*router, commands));
@@ -297,29 +359,34 @@ impl Entry {
                 Some(tunnel_routes(*router, *slot, interface, segments))
             }
             (
-                Self::Label { segments: before, next: before_next, .. },
-                Self::Label { router, interface, slot, mark, contract, segments, next },
-            ) if before == segments && before_next.is_some() == next.is_some() => {
+                Self::Label { segments: before, next: before_next, demoted: before_demoted, .. },
+                Self::Label { router, interface, slot, mark, contract, segments, next, demoted },
+            ) if before == segments
+                && before_next.is_some() == next.is_some()
+                && before_demoted == demoted =>
+            {
                 let mut commands = Vec::new();
                 for (at, (family, _)) in segments.iter().enumerate() {
                     let chain = label_chain(*slot, *family);
                     commands.push(emptied(&chain));
                     let next = next.and_then(|next| next.get(at).map(|(_, next)| *next));
-                    commands.extend(label_rules(&chain, *mark, contract, next));
+                    commands.extend(label_rules(&chain, (*mark, *demoted), contract, next));
                 }
                 let mut programs: Vec<Program> =
                     policing(*router, &policer(interface), *slot, contract).into();
+                programs.extend(colours(*router, interface, labels(segments), contract, *demoted));
                 programs.push(Program::nft(*router, commands));
                 Some(programs)
             }
             (
-                Self::Flow { tuples: before, .. },
-                Self::Flow { router, interface, slot, text, mark, contract, tuples, beside },
-            ) if before == tuples => {
+                Self::Flow { tuples: before, demoted: before_demoted, .. },
+                Self::Flow { router, interface, slot, text, mark, contract, tuples, beside, demoted },
+            ) if before == tuples && before_demoted == demoted => {
                 let mut commands = vec![emptied(&flow_chain(*slot))];
-                commands.extend(flow_rules(*slot, text, *mark, contract, beside.as_deref()));
+                commands.extend(flow_rules(*slot, text, (*mark, *demoted), contract, beside.as_deref()));
                 let mut programs: Vec<Program> =
                     policing(*router, &policer(interface), *slot, contract).into();
+                programs.extend(colours(*router, interface, tuples.iter().map(of_tuple), contract, *demoted));
                 programs.push(Program::nft(*router, commands));
                 Some(programs)
             }
@@ -333,13 +400,14 @@ impl Entry {
         match self {
             Self::Held { slot, .. } => vec![Program::nft(0, vec![not_held(*slot)])],
             Self::Copy(copy) => copy.remove(),
-            Self::Flow { router, interface, slot, tuples, .. } => {
+            Self::Flow { router, interface, slot, tuples, demoted, .. } => {
                 let chain = flow_chain(*slot);
                 let mut commands: Vec<Value> =
                     tuples.iter().map(|tuple| element("delete", tuple, &chain)).collect();
                 commands.extend(chain_removal(&chain));
                 let device = policer(interface);
                 let mut programs = vec![Program::nft(*router, commands)];
+                programs.extend(no_colours(*router, interface, tuples.iter().map(of_tuple), *demoted));
                 programs.extend(unpolicing(*router, &device, *slot));
                 programs
             }
@@ -348,7 +416,7 @@ impl Entry {
                 let line = |(family, _): &(Family, Ipv6Addr)| {
                     [
                         format!(
-                            "rule del fwmark {mark:#x} lookup {table} pref {PREFERENCE} protocol {PROTOCOL}"
+                            "rule del fwmark {mark:#x}/{KEPT:#x} lookup {table} pref {PREFERENCE} protocol {PROTOCOL}"
                         ),
                         format!("route flush table {table}"),
                     ]
@@ -356,7 +424,7 @@ impl Entry {
                 };
                 segments.iter().flat_map(line).collect()
             }
-            Self::Label { router, interface, slot, segments, next, .. } => {
+            Self::Label { router, interface, slot, segments, next, demoted, .. } => {
                 let (mut commands, mut programs) = (Vec::new(), Vec::new());
                 for (family, segment) in segments {
                     let chain = label_chain(*slot, *family);
@@ -371,6 +439,7 @@ impl Entry {
                     }
                 }
                 programs.insert(0, Program::nft(*router, commands));
+                programs.extend(no_colours(*router, interface, labels(segments), *demoted));
                 programs.extend(unpolicing(*router, &policer(interface), *slot));
                 programs
             }

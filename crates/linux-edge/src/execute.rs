@@ -1,4 +1,5 @@
 //! Carries out programs at routers of this machine, by the programs `ip`, `tc`, `nft` and `sysctl`.
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
@@ -6,6 +7,8 @@ use system::{Error, finish, program};
 use wan::{BackendAnswer, BackendCommand, Holding, LegId};
 
 use crate::backend::{Decided, LinuxEdge};
+use crate::colouring::{self, Contracts};
+use crate::demotion::{ContractBytes, KeyBytes};
 use crate::domain::Domain;
 use crate::entry::ends_record;
 use crate::observed::{Delivered, Observed};
@@ -84,6 +87,8 @@ enum Group<'a> {
     Lines(&'static [&'static str], String),
     Transaction(Vec<&'a Value>),
     Settings(Vec<String>),
+    Colouring(Vec<&'a str>),
+    Colours(Vec<(&'a str, &'a KeyBytes, Option<&'a ContractBytes>)>),
 }
 
 impl Executor {
@@ -154,6 +159,20 @@ impl Executor {
             Group::Settings(settings) => {
                 let mut command = self.command(router, "sysctl")?;
                 finish(command.arg("-qw").args(settings), None).map(drop)
+            }
+            Group::Colouring(interfaces) => colouring::attach(interfaces, || self.command(router, "tc")),
+            Group::Colours(changes) => {
+                let mut found = BTreeMap::new();
+                for (interface, key, contract) in changes {
+                    let contracts = match found.entry(*interface) {
+                        Entry::Occupied(known) => known.into_mut(),
+                        Entry::Vacant(new) => {
+                            new.insert(Contracts::at(interface, &mut self.command(router, "tc")?)?)
+                        }
+                    };
+                    contracts.set(key, *contract)?;
+                }
+                Ok(())
             }
         }
     }
@@ -420,6 +439,7 @@ fn is_gone(error: &Error) -> bool {
 fn group(steps: &[Program]) -> Group<'_> {
     let mut lines = String::new();
     let (mut commands, mut settings) = (Vec::new(), Vec::new());
+    let (mut interfaces, mut colours) = (Vec::new(), Vec::new());
     for Program { step, .. } in steps {
         match step {
             Step::Ip(_, line) | Step::Tc(line) => {
@@ -428,11 +448,17 @@ fn group(steps: &[Program]) -> Group<'_> {
             }
             Step::Nft(transaction) => commands.extend(transaction),
             Step::Setting(key, value) => settings.push(format!("{key}={value}")),
+            Step::Colouring(interface) => interfaces.push(interface.as_str()),
+            Step::Colour { interface, key, contract } => {
+                colours.push((interface.as_str(), key, contract.as_ref()));
+            }
         }
     }
     match steps.first().map(|program| &program.step) {
         Some(Step::Nft(_)) => Group::Transaction(commands),
         Some(Step::Setting(..)) => Group::Settings(settings),
+        Some(Step::Colouring(_)) => Group::Colouring(interfaces),
+        Some(Step::Colour { .. }) => Group::Colours(colours),
         Some(Step::Tc(_)) => Group::Lines(&["tc"], lines),
         Some(Step::Ip(true, _)) => Group::Lines(&["ip", "-6"], lines),
         _ => Group::Lines(&["ip"], lines),

@@ -138,26 +138,19 @@ impl Ledger {
         Some(Ways { ports, budget: Budget { delay, jitter: delay.checked_sub(least)?, loss } })
     }
 
-    /// What is free for an aggregate beside the others, in bits per second of packets of this size.
-    pub fn free(
-        &self,
-        domain: &Domain,
-        ways: &Ways,
-        class: Class,
-        packet: u32,
-        except: Option<AggregateId>,
-    ) -> u64 {
+    /// What is free for an aggregate beside the others, in bits per second of what it demands otherwise.
+    pub fn free(&self, domain: &Domain, ways: &Ways, demand: &Demand, except: Option<AggregateId>) -> u64 {
         let own = except.and_then(|aggregate| self.held.get(&aggregate));
         let of_port = |port: &PortId| {
-            let (wire, ceiling) = (wire(domain, *port)?, domain.ceilings.get(&class)?);
+            let (wire, ceiling) = (wire(domain, *port)?, domain.ceilings.get(&demand.class)?);
             let own = own.and_then(|own| own.loads.get(port)).map_or(0, |load| load.rate);
-            let taken = self.sum(*port, class).rate.saturating_sub(own);
+            let taken = self.sum(*port, demand.class).rate.saturating_sub(own);
             Some(allowed(&wire, ceiling).0.saturating_sub(taken))
         };
         let least = ways.ports.keys().map(|port| of_port(port).unwrap_or(0)).min();
         // Without a port nothing inside is the limit.
         let Some(wire) = least else { return u64::MAX };
-        domain.policing.offer(wire, packet)
+        domain.policing.offer(wire, demand, domain.processing)
     }
 
     /// Holds a demand in place of what the aggregate held, and as much as policers let through of its flows if that is more. What takes no
@@ -198,7 +191,7 @@ impl Ledger {
                 return Err(nothing);
             }
             if (sum.rate - before.rate).saturating_add(load.rate) > rate {
-                let free = self.free(domain, &ways, demand.class, demand.least_packet, Some(aggregate));
+                let free = self.free(domain, &ways, demand, Some(aggregate));
                 let offer = free.min(demand.rate.saturating_sub(1));
                 return Err(Short { missing: demand.rate - offer, offer });
             }

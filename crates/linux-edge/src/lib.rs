@@ -7,16 +7,19 @@
 //! - [`domain`]: the description; [`routes`]: the routes inside.
 //! - [`budget`]: delays that hold whatever is admitted up to the ceilings; [`ledger`]: what aggregates hold of the ceilings; [`policing`]:
 //!   what is on the wire of what policers let through.
+//! - [`demotion`]: what of AF is beyond a contract and goes on with best effort.
 //! - [`backend`]: commands in, answers and programs out; [`entry`], [`program`], [`record`]: what programs consist of.
 //! - [`together`]: several commands as one change of routers.
 //! - [`setup`]: what a router has before anything is reserved; [`observed`]: what it says that it holds.
 //! - [`keep_alive`]: whether packets pass a link.
-//! - [`execute`]: the one module that does something at a machine.
+//! - [`execute`]: what does something at a machine, with `colouring` for the program in the kernel.
 #![forbid(unsafe_code)]
 
 pub mod backend;
 pub mod budget;
+mod colouring;
 mod copy;
+pub mod demotion;
 pub mod domain;
 pub mod entry;
 pub mod execute;

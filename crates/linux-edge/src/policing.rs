@@ -13,12 +13,16 @@ const TICK: u64 = 1_000_000;
 /// A meter counts thousands of bits per second, and of bits at once.
 const KILO: u64 = 1_000;
 
+/// Nanoseconds from one change of the meters of an aggregate at a border to the next at least. Each begins with full buckets.
+pub const BETWEEN_CHANGES: u64 = 1_000_000_000;
+
 /// What holds traffic to contracts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Policing {
     /// Classes of HTB, at routers whose tunnels are headers of IPv6.
     Classes,
-    /// Meters of Open vSwitch, one for bytes and one for packets, at switches whose tunnels are labels of MPLS.
+    /// Meters of Open vSwitch, one for bytes and one for packets, at switches whose tunnels are labels of MPLS. Those of flows do not change, those of
+    /// aggregates at borders at most each [`BETWEEN_CHANGES`].
     Meters,
 }
 
@@ -132,6 +136,12 @@ fn class_burst(demand: &Demand) -> u64 {
     demand.burst.saturating_add(more)
 }
 
+/// What meters let through that are changed as often as they may: a bucket more at first, and one for each change after that.
+fn changed(load: Load) -> Load {
+    let again = (u128::from(load.burst) * 8 * 1_000_000_000).div_ceil(BETWEEN_CHANGES.into());
+    Load { rate: load.rate.saturating_add(small(again)), burst: load.burst.saturating_mul(2) }
+}
+
 impl Policing {
     /// Bytes that a tunnel puts before each packet.
     pub const fn tunnel(self) -> u64 {
@@ -154,7 +164,13 @@ impl Policing {
                     burst: burst.saturating_add(packets.saturating_mul(added)),
                 }
             }
-            Self::Meters => Meters::of(&Contract::of(demand), demand.from, processing).on_wire(demand.from),
+            Self::Meters => {
+                let load = Meters::of(&Contract::of(demand), demand.from, processing).on_wire(demand.from);
+                match demand.from {
+                    Place::Edges => load,
+                    Place::Border(_) => changed(load),
+                }
+            }
         }
     }
 
@@ -169,14 +185,19 @@ impl Policing {
         }
     }
 
-    /// The rate of packets of this size that is never more than so many bits per second on the wire.
-    pub fn offer(self, wire: u64, packet: u32) -> u64 {
-        let packet = u64::from(packet.max(1));
-        let (wire, added) = match self {
-            Self::Classes => (wire, TUNNEL + AROUND),
-            Self::Meters => (wire.saturating_sub(KILO + 8 * (LEAST_FRAME - ETHERNET)), LEAST_FRAME),
-        };
-        small(u128::from(wire) * u128::from(packet) / u128::from(packet + added)) / 8 * 8
+    /// The largest rate at which a demand is never more than so many bits per second on the wire.
+    pub fn offer(self, wire: u64, demand: &Demand, processing: u64) -> u64 {
+        let fits = |rate: u64| self.on_wire(&Demand { rate, ..*demand }, processing).rate <= wire;
+        let (mut fitting, mut too_much) = (0, wire.saturating_add(1));
+        if !fits(fitting) {
+            return 0;
+        }
+        while too_much - fitting > 1 {
+            let between = fitting + (too_much - fitting) / 2;
+            *if fits(between) { &mut fitting } else { &mut too_much } = between;
+        }
+        // Ports count whole bytes.
+        fitting / 8 * 8
     }
 }
 
@@ -190,18 +211,21 @@ mod tests {
             for wire in [0, 999, 10_000, 300_000, 5_000_001, 99_999_999] {
                 for policing in [Policing::Classes, Policing::Meters] {
                     for from in [Place::Edges, Place::Border(wan::LinkId(1))] {
-                        let rate = policing.offer(wire, packet);
                         let demand = Demand {
                             from,
                             to: Place::Edges,
                             class: wan::Class::Ef,
-                            rate,
+                            rate: 0,
                             burst: packet.into(),
                             least_packet: packet,
                             largest_packet: packet,
                         };
+                        let rate = policing.offer(wire, &demand, 0);
+                        let demand = Demand { rate, ..demand };
                         let load = policing.on_wire(&demand, 0);
                         let is_within = rate == 0 || load.rate <= wire;
+                        let more = policing.on_wire(&Demand { rate: rate + 8, ..demand }, 0);
+                        assert!(more.rate > wire, "{policing:?} {packet} {wire} {from:?}: {rate} is not all");
                         assert!(is_within, "{policing:?} {packet} {wire} {from:?}: {rate} {load:?}");
                     }
                 }
@@ -235,6 +259,7 @@ mod tests {
     #[test]
     fn meters_let_a_flow_pass_that_keeps_to_its_contract_and_no_more_than_is_counted() {
         let mut random = testkit::random::Random::new(52);
+        let mut changes = 0;
         for _ in 0..200 {
             let largest = u32::try_from(random.range(28, 1_500)).unwrap_or(64);
             let least = if random.chance(50) { largest } else { (largest / 2).max(28) };
@@ -252,6 +277,8 @@ mod tests {
                 let full = u128::from(bucket) * 8_000_000_000;
                 let (mut tokens, mut beyond, mut now, mut counted_at) = (full, 0_u128, 0_u64, 0_u64);
                 let load = meters.on_wire(from);
+                let load = if from == Place::Edges { load } else { changed(load) };
+                let mut may_change = 0;
                 for _ in 0..400 {
                     // Who keeps to nothing sends smaller ones, too.
                     let size = match random.below(10) {
@@ -273,6 +300,16 @@ mod tests {
                     // It is counted later, and what comes after it is not counted before.
                     counted_at = counted_at.max(now + random.below_u64(processing + 1));
                     let bits = (u64::from(size) + before) * 8;
+                    // A meter that is changed begins with a full bucket: as often as it may be, when its bucket is empty.
+                    if from != Place::Edges && counted_at >= may_change && bytes.level < bits * 1_000 {
+                        may_change = counted_at + BETWEEN_CHANGES;
+                        bytes = Bucket { used: counted_at, ..Bucket::new(meters.rate, meters.burst) };
+                        packets = Bucket {
+                            used: counted_at,
+                            ..Bucket::new(meters.packets, meters.packets_at_once)
+                        };
+                        changes += 1;
+                    }
                     let passes = bytes.passes(counted_at, bits) && packets.passes(counted_at, 1_000);
                     assert!(passes || !keeps, "{contract:?} by {meters:?}: a packet of {size} at {now} ns");
                     if passes {
@@ -286,5 +323,6 @@ mod tests {
                 }
             }
         }
+        assert!(changes > 100, "{changes} changes of meters");
     }
 }

@@ -1,6 +1,7 @@
 //! What is to be done at routers, as data: commands for `ip` and `tc`, transactions of nftables, settings of the kernel.
 use serde_json::{Value, json};
 
+use crate::demotion::{ContractBytes, KeyBytes};
 use crate::domain::Family;
 
 /// The table of nftables that holds all rules of a domain at a router.
@@ -26,6 +27,17 @@ pub enum Step {
     Nft(Vec<Value>),
     /// A setting of the kernel: its name, its value.
     Setting(String, String),
+    /// The program that marks what is beyond contracts comes to an interface, before all else that looks at what comes in there.
+    Colouring(String),
+    /// It gets a contract there, or has one no more.
+    Colour {
+        /// The interface.
+        interface: String,
+        /// What packets have.
+        key: KeyBytes,
+        /// The contract; none takes it away.
+        contract: Option<ContractBytes>,
+    },
 }
 
 impl Program {
@@ -42,6 +54,16 @@ impl Program {
     /// A line for `tc`.
     pub fn tc(router: usize, line: impl Into<String>) -> Self {
         Self { router, step: Step::Tc(line.into()) }
+    }
+
+    /// What packets with a key at an interface may send before they are marked.
+    pub(crate) fn colour(
+        router: usize,
+        interface: &str,
+        key: KeyBytes,
+        contract: Option<ContractBytes>,
+    ) -> Self {
+        Self { router, step: Step::Colour { interface: interface.to_owned(), key, contract } }
     }
 
     /// A transaction of nftables.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use wan::{Class, Prefix};
 
 use crate::budget::{KEEP_ALIVE, allowed, answered, port_delay, saved};
+use crate::demotion::{EXCESS, excess};
 use crate::domain::{Border, CLASSES, Domain, ETHERNET, Family, Wire, segment};
 use crate::entry::{FROM_TUNNEL, PROTOCOL, policer};
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
@@ -15,6 +16,13 @@ use crate::routes::{PortId, Routes};
 
 /// Packets of best effort that wait at a port.
 const BEST_EFFORT_QUEUE: u32 = 50;
+/// Packets beyond contracts that do: fewer, so that they are dropped first.
+const EXCESS_QUEUE: u32 = 20;
+/// In which order what comes in is looked at: by the program that marks what is beyond contracts, if there is one; then what was beyond one before; then
+/// the rest.
+pub(crate) const COLOURING: u32 = 1;
+const PAST_POLICERS: u32 = 2;
+const THROUGH_POLICERS: u32 = 3;
 /// The preference of the rules that come before those of tunnels.
 const BEFORE_TUNNELS: u32 = 900;
 
@@ -25,7 +33,7 @@ pub(crate) const MARK: &str = "set-up-";
 /// those of a program that has another form of segments are not taken up.
 pub fn mark(domain: &Domain) -> String {
     // FNV-1a: who could forge it could change the rules as well.
-    let text = format!("{:?}{:?}", without_mark(domain), segments());
+    let text = format!("{:?}{:?}{:?}", without_mark(domain), segments(), domain.demoted);
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -64,6 +72,9 @@ fn without_mark(domain: &Domain) -> Vec<Program> {
                 PortId::Border(_) => ETHERNET + crate::domain::TUNNEL,
             };
             policers(router, interface, around, &mut programs);
+            if domain.demoted.is_any() {
+                programs.push(Program { router, step: Step::Colouring(interface.to_owned()) });
+            }
         }
         programs.extend(
             domain.borders.iter().map(|border| Program::ip_of(Family::V6, router, tunnelled(border))),
@@ -263,6 +274,21 @@ pub fn queues(domain: &Domain, interface: &str, wire: &Wire) -> String {
             );
         }
     }
+    // What is beyond contracts takes turns with best effort: those who break theirs get no more of what is left.
+    let (number, priority) = (lowest + 1, lowest - 1);
+    let _ = writeln!(
+        out,
+        "class replace dev {interface} parent 2: classid 2:{number} htb rate 100gbit ceil 100gbit burst 10000000 cburst 10000000 \
+         prio {priority} quantum 1600\n\
+         qdisc replace dev {interface} parent 2:{number} handle 1{number}: pfifo_head_drop limit {EXCESS_QUEUE}"
+    );
+    for mark in CLASSES.into_iter().filter_map(excess).map(|dscp| dscp << 2) {
+        let _ = writeln!(
+            out,
+            "filter add dev {interface} parent 2: protocol ip prio 1 u32 match ip dsfield {mark:#x} 0xfc flowid 2:{number}\n\
+             filter add dev {interface} parent 2: protocol ipv6 prio 2 u32 match ip6 priority {mark:#x} 0xfc flowid 2:{number}"
+        );
+    }
     let control = place(Class::Control);
     let _ = writeln!(
         out,
@@ -271,21 +297,27 @@ pub fn queues(domain: &Domain, interface: &str, wire: &Wire) -> String {
     out
 }
 
-/// A device through which all passes that comes from outside: contracts are classes in it, and what has none passes at once.
+/// A device through which all passes that comes from outside: contracts are classes in it, and what has none passes at once. What was beyond a contract
+/// at a neighbour goes past it, so that it takes nothing of what is admitted.
 fn policers(router: usize, interface: &str, around: u64, programs: &mut Vec<Program>) {
     let device = policer(interface);
     programs.push(Program::ip(router, format!("link add name {device} type ifb")));
     programs.push(Program::ip(router, format!("link set dev {device} up txqueuelen 1000")));
-    let lines = [
+    let mut lines = vec![
         format!(
             "qdisc replace dev {device} root handle 1: stab mtu 2048 tsize 2048 overhead -{around} linklayer ethernet htb"
         ),
         format!("qdisc add dev {interface} handle ffff: ingress"),
-        format!(
-            "filter add dev {interface} parent ffff: protocol all prio 1 u32 match u32 0 0 action mirred egress redirect dev {device}"
-        ),
     ];
-    programs.extend(lines.map(|line| Program::tc(router, line)));
+    for mark in CLASSES.into_iter().filter_map(excess).map(|dscp| dscp << 2) {
+        lines.push(format!(
+            "filter add dev {interface} parent ffff: protocol ipv6 prio {PAST_POLICERS} u32 match ip6 priority {mark:#x} 0xfc flowid :1"
+        ));
+    }
+    lines.push(format!(
+        "filter add dev {interface} parent ffff: protocol all prio {THROUGH_POLICERS} u32 match u32 0 0 action mirred egress redirect dev {device}"
+    ));
+    programs.extend(lines.into_iter().map(|line| Program::tc(router, line)));
 }
 
 /// The table of nftables of a router, in place of one that is there.
@@ -322,7 +354,13 @@ fn rules(domain: &Domain, router: usize) -> Vec<Value> {
     };
 
     // Hosts choose neither classes nor tunnels, and have no routing headers.
-    commands.push(rule("from-hosts", vec![set(meta("mark"), json!(0))], None));
+    let no_mark = || set(meta("mark"), json!(0));
+    // The program has seen to it that no more of a mark comes in.
+    let colour_alone = || match domain.demoted.is_any() {
+        true => set(meta("mark"), json!({ "&": [meta("mark"), EXCESS] })),
+        false => no_mark(),
+    };
+    commands.push(rule("from-hosts", vec![colour_alone()], None));
     for expression in unmarked() {
         commands.push(rule("from-hosts", vec![expression], None));
     }
@@ -346,10 +384,27 @@ fn rules(domain: &Domain, router: usize) -> Vec<Value> {
         }
     }
 
+    if domain.demoted.is_any() {
+        commands.push(rule("from-hosts", vec![no_mark()], None));
+    }
+
     // What a neighbour sends is in a tunnel of ours, or for this router, or best effort.
-    commands.push(rule("from-neighbour", vec![set(meta("mark"), json!(0))], None));
+    commands.push(rule("from-neighbour", vec![colour_alone()], None));
+    // What was beyond a contract before is taken where the program knows its label.
+    let is_excess = is(
+        field("ip6", "dscp"),
+        json!({ "set": CLASSES.into_iter().filter_map(excess).collect::<Vec<_>>() }),
+    );
+    for border in domain.borders.iter().filter(|border| border.end.router == router) {
+        let is_new = is(json!({ "&": [meta("mark"), EXCESS] }), json!(0));
+        let refused = vec![locator(&border.locator), is_excess.clone(), is_new, drop()];
+        commands.push(rule("from-neighbour", refused, None));
+    }
     let lookup = json!({ "vmap": { "key": field("ip6", "daddr"), "data": "@labels" } });
     commands.push(rule("from-neighbour", vec![lookup], None));
+    if domain.demoted.is_any() {
+        commands.push(rule("from-neighbour", vec![no_mark()], None));
+    }
     for border in &domain.borders {
         for address in [&border.locator, &border.neighbour_locator] {
             commands.push(rule("from-neighbour", vec![locator(address), drop()], None));
@@ -424,6 +479,15 @@ fn leave(domain: &Domain) -> Vec<Value> {
             let marking = |dscp: u8| set(field(protocol, "dscp"), json!(dscp));
             commands.push(rule("leave", vec![of_class(), marking(0)], None));
             commands.push(rule("reserved", vec![of_class(), marking(class.dscp())], None));
+        }
+    }
+    for class in CLASSES.into_iter().filter(|_| domain.demoted.is_any()) {
+        let Some(dscp) = excess(class) else { continue };
+        for protocol in ["ip", "ip6"] {
+            let beyond = || masked(FROM_TUNNEL - 1, u32::from(code(class)) | EXCESS);
+            let marking = |dscp: u8| set(field(protocol, "dscp"), json!(dscp));
+            commands.push(rule("leave", vec![beyond(), marking(0)], None));
+            commands.push(rule("reserved", vec![beyond(), marking(dscp)], None));
         }
     }
     let to_reserved = || json!({ "jump": { "target": "reserved" } });

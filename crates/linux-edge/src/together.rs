@@ -31,7 +31,7 @@ impl Staged {
         let [ip, tc, rules, record, flow] = stages;
         let stage = |program: &Program| match (&program.step, entry) {
             (Step::Ip(..) | Step::Setting(..), _) => ip,
-            (Step::Tc(_), _) => tc,
+            (Step::Tc(_) | Step::Colouring(_) | Step::Colour { .. }, _) => tc,
             (Step::Nft(_), Entry::Held { .. }) => record,
             (Step::Nft(_), Entry::Flow { .. }) => flow,
             (Step::Nft(_), _) => rules,
@@ -98,6 +98,27 @@ impl LinuxEdge {
     /// released is free for commands that come after those.
     pub fn together(&mut self, commands: &[BackendCommand]) -> Together {
         let (mut touched, mut before) = (Vec::new(), Vec::new());
+        let decided = self.decide_together(commands, |edge, holding| {
+            before.extend(edge.entries(&holding));
+            touched.push(holding);
+        });
+        let after: Vec<Entry> = touched.iter().flat_map(|holding| self.entries(holding)).collect();
+        let stays = |entry: &&Entry| after.iter().any(|other| other.key() == entry.key());
+        let (kept, gone): (Vec<&Entry>, Vec<&Entry>) = before.iter().partition(stays);
+        let kept: Vec<Entry> = kept.into_iter().cloned().collect();
+        let released = removal(&gone);
+        let mut programs = addition(&kept, &after);
+        programs.extend(released.iter().cloned());
+        Together { decided, programs, undo: changes(&after, &kept), released }
+    }
+
+    /// Decides about as many of these commands, from the first one on, as devices can be told of at once: one at least, if there is one. What a
+    /// command may change is told before anything of it is changed, once each.
+    pub fn decide_together(
+        &mut self,
+        commands: &[BackendCommand],
+        mut touches: impl FnMut(&Self, Holding),
+    ) -> Vec<Decided> {
         let mut known = BTreeSet::new();
         // Numbers, packets or labels have become free.
         let mut frees = false;
@@ -115,8 +136,7 @@ impl LinuxEdge {
             }
             for holding in self.touched(command) {
                 if known.insert(holding) {
-                    before.extend(self.entries(&holding));
-                    touched.push(holding);
+                    touches(self, holding);
                 }
             }
             let had = self.matched(command);
@@ -124,13 +144,6 @@ impl LinuxEdge {
             frees |= matches!(command, BackendCommand::Release { .. })
                 || had.is_some() && had != self.matched(command);
         }
-        let after: Vec<Entry> = touched.iter().flat_map(|holding| self.entries(holding)).collect();
-        let stays = |entry: &&Entry| after.iter().any(|other| other.key() == entry.key());
-        let (kept, gone): (Vec<&Entry>, Vec<&Entry>) = before.iter().partition(stays);
-        let kept: Vec<Entry> = kept.into_iter().cloned().collect();
-        let released = removal(&gone);
-        let mut programs = addition(&kept, &after);
-        programs.extend(released.iter().cloned());
-        Together { decided, programs, undo: changes(&after, &kept), released }
+        decided
     }
 }

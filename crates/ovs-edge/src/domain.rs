@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use linux_edge::domain::Edge;
 use wan::Prefix;
 
-use crate::tables::prefix;
+use crate::tables::{MOST_WATCHED, prefix, watched};
 
 /// What `ovs-ofctl` takes for a port of its own, in small letters or large ones.
 const RESERVED: [&str; 10] =
@@ -47,6 +47,12 @@ impl Domain {
             // Labels of ports are 20 bits, and few enough that tables stay small.
             if stations.len() > 1_000 {
                 return Err(format!("{}: more than 1,000 stations", edge.interface));
+            }
+        }
+        for switch in 0..self.plan.routers.len() {
+            let count = watched(self, switch).count();
+            if count > MOST_WATCHED {
+                return Err(format!("a switch has {count} links to others; {MOST_WATCHED} can be looked at"));
             }
         }
         self.check_interfaces()?;

@@ -6,7 +6,7 @@ use linux_edge::backend::Decided;
 use linux_edge::observed::Observed;
 use linux_edge::setup::queues;
 use std::fmt::Write as _;
-use wan::{Addresses, BackendAnswer, BackendCommand, Holding};
+use wan::{Addresses, BackendAnswer, BackendCommand, Holding, TSpec};
 
 use crate::domain::Domain;
 use crate::program::{Content, Program};
@@ -24,6 +24,15 @@ pub struct Handled {
     pub answer: Option<BackendAnswer>,
     /// Why there is no answer to a command that has one.
     pub trouble: Option<String>,
+}
+
+/// What comes of several commands.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Together {
+    /// What is decided about each of them, in their order.
+    pub decided: Vec<Decided>,
+    /// What to do at switches before the answers are given.
+    pub programs: BTreeMap<usize, Program>,
 }
 
 /// A domain of switches, and what it carries.
@@ -66,14 +75,32 @@ impl OvsEdge {
 
     /// Carries out a command.
     pub fn handle(&mut self, command: BackendCommand) -> Handled {
-        let command = match carried(command) {
-            Ok(command) => command,
-            Err(what) => return Handled { trouble: Some(what), ..Handled::default() },
-        };
-        let touched = self.held.touched(&command);
-        let before = self.content(&touched);
-        let Decided { answer, trouble } = self.held.decide(command);
-        let after = self.content(&touched);
+        let Together { mut decided, programs } = self.together(&[command]);
+        let Decided { answer, trouble } = decided.pop().unwrap_or_default();
+        Handled { programs, answer, trouble }
+    }
+
+    /// Carries out as many of these commands, from the first one on, as switches can be told of at once: one at least, if there is one.
+    pub fn together(&mut self, commands: &[BackendCommand]) -> Together {
+        let mut carried = Vec::new();
+        for command in commands {
+            match self.carried(command.clone()) {
+                Ok(command) => carried.push(command),
+                // Those before it are told first; alone it is answered.
+                Err(what) if carried.is_empty() => {
+                    let decided = vec![Decided { answer: None, trouble: Some(what) }];
+                    return Together { decided, programs: BTreeMap::new() };
+                }
+                Err(_) => break,
+            }
+        }
+        let (mut touched, mut held_before) = (Vec::new(), Vec::new());
+        let domain = &self.domain;
+        let decided = self.held.decide_together(&carried, |held, holding| {
+            held_before.extend(of(domain, held, holding));
+            touched.push(holding);
+        });
+        let (before, after) = (together(held_before), self.content(&touched));
         let switches: BTreeSet<usize> = before.keys().chain(after.keys()).copied().collect();
         let none = Content::default();
         let change = |switch: usize| {
@@ -81,36 +108,11 @@ impl OvsEdge {
             (switch, of(&before).change(&of(&after)))
         };
         let programs = switches.into_iter().map(change).filter(|(_, program)| !program.is_empty()).collect();
-        Handled { programs, answer, trouble }
+        Together { decided, programs }
     }
 
     fn content(&self, holdings: &[Holding]) -> BTreeMap<usize, Content> {
-        let mut all: BTreeMap<usize, Content> = BTreeMap::new();
-        for holding in holdings {
-            for (switch, content) in self.of(*holding) {
-                all.entry(switch).or_default().add(content);
-            }
-        }
-        all
-    }
-
-    fn of(&self, holding: Holding) -> Vec<(usize, Content)> {
-        match holding {
-            Holding::Aggregate(id) => {
-                let record = self.held.aggregate(id);
-                record.map(|record| aggregate(&self.domain, &record)).unwrap_or_default()
-            }
-            Holding::Flow(leg) => {
-                let Some((record, by_switch)) = self.held.flow(leg) else { return Vec::new() };
-                let carries = self.held.aggregate(record.aggregate).filter(|of| of.labels.is_some());
-                let Some(carries) = carries else { return Vec::new() };
-                let parts = by_switch.len();
-                let of = |(switch, tuples): (usize, Vec<_>)| {
-                    (switch, flow(&self.domain, record, &tuples, carries.slot, parts))
-                };
-                by_switch.into_iter().map(of).collect()
-            }
-        }
+        together(holdings.iter().flat_map(|holding| of(&self.domain, &self.held, *holding)))
     }
 
     /// All that a switch has to have.
@@ -175,7 +177,58 @@ impl OvsEdge {
     }
 }
 
-/// A command as switches can carry it out: flows of IPv4 whose ports they can read, labels of 20 bits.
+/// Contents of switches, added up.
+fn together(contents: impl IntoIterator<Item = (usize, Content)>) -> BTreeMap<usize, Content> {
+    let mut all: BTreeMap<usize, Content> = BTreeMap::new();
+    for (switch, content) in contents {
+        all.entry(switch).or_default().add(content);
+    }
+    all
+}
+
+/// What switches have for what is held.
+fn of(domain: &Domain, held: &LinuxEdge, holding: Holding) -> Vec<(usize, Content)> {
+    match holding {
+        Holding::Aggregate(id) => {
+            let record = held.aggregate(id);
+            record.map(|record| aggregate(domain, &record)).unwrap_or_default()
+        }
+        Holding::Flow(leg) => {
+            let Some((record, by_switch)) = held.flow(leg) else { return Vec::new() };
+            let carries = held.aggregate(record.aggregate).filter(|of| of.labels.is_some());
+            let Some(carries) = carries else { return Vec::new() };
+            let parts = by_switch.len();
+            let of = |(switch, tuples): (usize, Vec<_>)| {
+                (switch, flow(domain, record, &tuples, carries.slot, parts))
+            };
+            by_switch.into_iter().map(of).collect()
+        }
+    }
+}
+
+impl OvsEdge {
+    /// A command as switches can carry it out: flows of IPv4 whose ports they can read, and whose meters stay as they are; labels of 20 bits.
+    fn carried(&self, command: BackendCommand) -> Result<BackendCommand, String> {
+        let BackendCommand::Open { leg, flow, addresses, .. } = &command else { return carried(command) };
+        if let Some((record, by_switch)) = self.held.flow(*leg) {
+            let TSpec { rate, bucket, least_unit, largest_packet, .. } = flow.desired;
+            let edges = &self.domain.plan.edges;
+            let switch =
+                |source: &std::net::IpAddr| Some(edges.iter().find(|edge| edge.has(*source))?.router);
+            let switches: BTreeSet<usize> = addresses.sources.iter().filter_map(switch).collect();
+            let had = (record.rate, record.bucket, record.least, record.largest, by_switch.len());
+            if had != (rate, bucket, least_unit, largest_packet, switches.len()) {
+                return Err(
+                    "meters of a flow do not change, since changed ones would let a bucket more through: \
+                            end the flow, and open it anew"
+                        .to_owned(),
+                );
+            }
+        }
+        carried(command)
+    }
+}
+
 fn carried(command: BackendCommand) -> Result<BackendCommand, String> {
     match command {
         BackendCommand::Open { ticket, leg, aggregate, flow, addresses } => {

@@ -3,19 +3,22 @@
 //! What switches should have is known from what is held. So a change that fails is followed by a comparison with all of it.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
+use linux_edge::backend::Decided;
 use linux_edge::entry::Tuple;
 use linux_edge::execute::Fault;
 use linux_edge::observed::{Delivered, Observed};
+use linux_edge::policing::BETWEEN_CHANGES;
 use linux_edge::record::{AggregateRecord, FlowRecord};
 use system::{Error, finish, program};
 use wan::{BackendAnswer, BackendCommand, Holding, LegId};
 
 use crate::domain::Domain;
-use crate::edge::OvsEdge;
+use crate::edge::{OvsEdge, Together};
 use crate::program::{Content, Program};
 use crate::record::{read_flow, read_note};
-use crate::tables::{AGGREGATE_BYTES, FLOW_PACKETS, MARK, NOTES};
+use crate::tables::{FLOW_PACKETS, MARK, NOTES};
 
 /// Programs that are needed, and the Debian packages that bring them.
 pub const PROGRAMS: [(&str, &str); 4] =
@@ -57,8 +60,39 @@ pub struct Running {
     unknown: Option<Fault>,
     /// What switches do not hold any more, and is not told yet.
     lost: Vec<(Holding, Fault)>,
-    /// What meters of flows had let through, by switch and number, when they were changed: they count from 0 on then.
-    earlier: BTreeMap<(usize, u32), Delivered>,
+    pace: Pace,
+}
+
+/// When meters may be changed: the ledger counts with a bucket more each [`BETWEEN_CHANGES`].
+#[derive(Debug)]
+struct Pace {
+    /// An earlier process may have changed any just before.
+    began: Instant,
+    /// By switch and number.
+    changed: BTreeMap<(usize, u32), Instant>,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self { began: Instant::now(), changed: BTreeMap::new() }
+    }
+
+    /// Waits until these meters of a switch may be changed, which they are then.
+    fn wait(&mut self, switch: usize, meters: &[(u32, String, bool)]) {
+        let changes = || meters.iter().filter(|(.., is_there)| *is_there).map(|(id, ..)| (switch, *id));
+        let last = changes().map(|of| self.changed.get(&of).copied().unwrap_or(self.began)).max();
+        let again = last.map(|last| last + Duration::from_nanos(BETWEEN_CHANGES));
+        std::thread::sleep(again.unwrap_or(self.began).saturating_duration_since(Instant::now()));
+        let now = Instant::now();
+        self.changed.extend(changes().map(|of| (of, now)));
+    }
+
+    /// These meters are no more.
+    fn forget(&mut self, switch: usize, gone: &[u32]) {
+        for id in gone {
+            self.changed.remove(&(switch, *id));
+        }
+    }
 }
 
 impl Executor {
@@ -95,7 +129,8 @@ impl Executor {
         finish(command.args(words), Some(input)).map_err(|error| Failed { switch, error })
     }
 
-    fn apply(&self, switch: usize, program: &Program) -> Result<(), Failed> {
+    fn apply(&self, switch: usize, program: &Program, pace: &mut Pace) -> Result<(), Failed> {
+        pace.wait(switch, &program.meters);
         for (_, text, is_there) in &program.meters {
             let verb = if *is_there { "mod-meter" } else { "add-meter" };
             self.ask(switch, &[verb, text], None)?;
@@ -109,21 +144,8 @@ impl Executor {
         for id in &program.gone {
             self.ask(switch, &["del-meters", &format!("meter={id}")], None)?;
         }
+        pace.forget(switch, &program.gone);
         Ok(())
-    }
-
-    /// What meters of flows have counted that a program changes.
-    fn counted(&self, switch: usize, program: &Program) -> Result<BTreeMap<u32, Delivered>, Failed> {
-        let is_changed = |(id, _, is_there): &&(u32, String, bool)| {
-            *is_there && (FLOW_PACKETS..AGGREGATE_BYTES).contains(id)
-        };
-        let changed: BTreeSet<u32> = program.meters.iter().filter(is_changed).map(|(id, ..)| *id).collect();
-        if changed.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let mut passed = read_passed(&self.ask(switch, &["meter-stats"], None)?);
-        passed.retain(|id, _| changed.contains(id));
-        Ok(passed)
     }
 
     /// Meters that a switch has, as [`Content`] says them.
@@ -132,16 +154,16 @@ impl Executor {
     }
 
     /// Gives a switch what it should have, and nothing else.
-    fn replace(&self, switch: usize, wanted: &Content) -> Result<(), Failed> {
+    fn replace(&self, switch: usize, wanted: &Content, pace: &mut Pace) -> Result<(), Failed> {
         let there = Content { meters: self.meters(switch)?, ..Content::default() };
         let Program { meters, gone, .. } = there.change(wanted);
-        self.apply(switch, &Program { meters, ..Program::default() })?;
+        self.apply(switch, &Program { meters, ..Program::default() }, pace)?;
         self.ask(switch, &["replace-flows+", "-"], Some(&wanted.file()))?;
-        self.apply(switch, &Program { gone, ..Program::default() })
+        self.apply(switch, &Program { gone, ..Program::default() }, pace)
     }
 
     /// Sets up all switches of a domain, which have their ports already.
-    fn set_up(&self, edge: &OvsEdge) -> Result<(), Failed> {
+    fn set_up(&self, edge: &OvsEdge, pace: &mut Pace) -> Result<(), Failed> {
         for switch in 0..self.switches.len() {
             let mut lines = String::new();
             for (interface, wire) in edge.interfaces(switch) {
@@ -152,7 +174,7 @@ impl Executor {
             self.queue(switch, edge)?;
         }
         // The mark comes with the flows, when all else is there.
-        (0..self.switches.len()).try_for_each(|switch| self.replace(switch, &edge.wanted(switch)))
+        (0..self.switches.len()).try_for_each(|switch| self.replace(switch, &edge.wanted(switch), pace))
     }
 
     /// Takes away all flows, meters and queues; ports and bridges stay. What is not there is no error.
@@ -163,7 +185,7 @@ impl Executor {
         let edge = OvsEdge::new(domain.clone()).map_err(of_description)?;
         for switch in 0..self.switches.len() {
             self.unqueue(switch, &edge);
-            let cleared = self.replace(switch, &Content::default());
+            let cleared = self.replace(switch, &Content::default(), &mut Pace::new());
             cleared.map_err(|failed| failed.at(domain))?;
         }
         Ok(())
@@ -330,6 +352,7 @@ impl Running {
         let (own, mut ones) = (empty.mark(), observed.marks.iter());
         let is_of_this = observed.marks.len() == domain.plan.routers.len() && ones.all(|one| *one == own);
         let (mut told, mut restored) = (Vec::new(), None);
+        let mut pace = Pace::new();
         if is_of_this {
             let (edge, misfits) = OvsEdge::restored(domain.clone(), &observed).map_err(of_description)?;
             restored = misfits.is_empty().then_some(edge);
@@ -343,11 +366,11 @@ impl Running {
         let edge = match restored {
             Some(edge) => edge,
             None => {
-                executor.set_up(&empty).map_err(at)?;
+                executor.set_up(&empty, &mut pace).map_err(at)?;
                 empty
             }
         };
-        let mut running = Self { edge, executor, unknown: None, lost: Vec::new(), earlier: BTreeMap::new() };
+        let mut running = Self { edge, executor, unknown: None, lost: Vec::new(), pace };
         // What a manager that was killed has left half done is set right.
         running.make_true()?;
         Ok((running, told))
@@ -364,22 +387,35 @@ impl Running {
     /// Why it was not done. What was done of it is taken back; a release is to be tried again.
     pub fn handle(&mut self, command: BackendCommand) -> Result<Option<BackendAnswer>, Fault> {
         self.know()?;
+        let mut done = self.told(std::slice::from_ref(&command))?;
+        done.pop().unwrap_or(Ok(None))
+    }
+
+    /// Carries out several commands of the manager, and tells what came of each. Where a switch does not do what it is told, nothing is done of the
+    /// commands that have no result: they are to be carried out one by one, which shows the one that it refuses.
+    pub fn handle_together(
+        &mut self,
+        commands: &[BackendCommand],
+    ) -> Vec<Result<Option<BackendAnswer>, Fault>> {
+        let mut done = Vec::new();
+        while let Some(rest) = commands.get(done.len()..).filter(|rest| !rest.is_empty()) {
+            let Ok(results) = self.know().and_then(|()| self.told(rest)) else { break };
+            done.extend(results);
+        }
+        done
+    }
+
+    /// Tells switches of as many of these commands as can be told at once. If that fails, nothing of it is done.
+    fn told(
+        &mut self,
+        commands: &[BackendCommand],
+    ) -> Result<Vec<Result<Option<BackendAnswer>, Fault>>, Fault> {
         let before = self.edge.clone();
-        let handled = self.edge.handle(command);
-        let done = handled.programs.iter().try_for_each(|(switch, program)| -> Result<(), Failed> {
-            let counted = self.executor.counted(*switch, program)?;
-            self.executor.apply(*switch, program)?;
-            for id in &program.gone {
-                self.earlier.remove(&(*switch, *id));
-            }
-            for (id, of) in counted {
-                let sum = self.earlier.entry((*switch, id)).or_default();
-                sum.packets = sum.packets.saturating_add(of.packets);
-                sum.bytes = sum.bytes.saturating_add(of.bytes);
-            }
-            Ok(())
-        });
-        if let Err(failed) = done {
+        let Together { decided, programs } = self.edge.together(commands);
+        let (executor, pace) = (&self.executor, &mut self.pace);
+        let mut programs = programs.iter();
+        if let Err(failed) = programs.try_for_each(|(switch, program)| executor.apply(*switch, program, pace))
+        {
             let fault = failed.at(self.edge.domain());
             self.edge = before;
             self.unknown = Some(fault.clone());
@@ -387,10 +423,11 @@ impl Running {
             let _ = self.know();
             return Err(fault);
         }
-        match handled.trouble {
+        let result = |Decided { answer, trouble }| match trouble {
             Some(what) => Err(Fault { device: "the flow".to_owned(), what }),
-            None => Ok(handled.answer),
-        }
+            None => Ok(answer),
+        };
+        Ok(decided.into_iter().map(result).collect())
     }
 
     /// What switches have let in of each flow since they let it in.
@@ -408,11 +445,9 @@ impl Running {
                 let id = FLOW_PACKETS + u32::from(record.slot);
                 let Some(now) = passed.get(&id) else { continue };
                 let sum = all.entry(leg).or_default();
-                for of in self.earlier.get(&(switch, id)).into_iter().chain([now]) {
-                    sum.packets = sum.packets.saturating_add(of.packets);
-                    let headers = of.packets.saturating_mul(ETHERNET);
-                    sum.bytes = sum.bytes.saturating_add(of.bytes.saturating_sub(headers));
-                }
+                sum.packets = sum.packets.saturating_add(now.packets);
+                let headers = now.packets.saturating_mul(ETHERNET);
+                sum.bytes = sum.bytes.saturating_add(now.bytes.saturating_sub(headers));
             }
         }
         Ok(all)
@@ -472,7 +507,7 @@ impl Running {
                         let queued = self.executor.queue(switch, &self.edge);
                         queued.map_err(|failed| self.failed(&failed))?;
                     }
-                    let replaced = self.executor.replace(switch, &wanted);
+                    let replaced = self.executor.replace(switch, &wanted, &mut self.pace);
                     replaced.map_err(|failed| self.failed(&failed))?;
                 }
                 None => {
@@ -480,9 +515,9 @@ impl Running {
                     let all = self.edge.held().holdings().into_iter();
                     self.lost.extend(all.map(|it| (it, fault("its flows are gone"))));
                     self.edge = OvsEdge::new(domain).map_err(of_description)?;
-                    self.earlier.clear();
                     self.unknown = Some(fault("its flows are gone"));
-                    self.executor.set_up(&self.edge).map_err(|failed| self.failed(&failed))?;
+                    let set_up = self.executor.set_up(&self.edge, &mut self.pace);
+                    set_up.map_err(|failed| self.failed(&failed))?;
                 }
             }
         }

@@ -11,6 +11,7 @@
 pub mod domain;
 pub mod edge;
 pub mod execute;
+pub mod keep_alive;
 pub mod program;
 pub mod record;
 pub mod tables;

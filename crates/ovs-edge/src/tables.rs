@@ -2,7 +2,7 @@
 //!
 //! | table | what comes there |
 //! |---|---|
-//! | 0 | all, by the port |
+//! | 0 | all, by the port; keep-alives of links are sent back |
 //! | 1, 5 | packets of hosts: flows by their tuples, the meter of bytes; then that of packets |
 //! | 2, 3 | packets of neighbours: labels, the meter of bytes; then that of packets, and the next label or none |
 //! | 4 | packets of other switches of the domain: by the label of the port that they leave by |
@@ -13,7 +13,8 @@
 //! | 250, 251 | nothing: notes of aggregates and flows |
 use std::net::IpAddr;
 
-use linux_edge::domain::CLASSES;
+use linux_edge::backend::MOST_SLOTS;
+use linux_edge::domain::{CLASSES, Wire};
 use linux_edge::entry::Tuple;
 use linux_edge::policing::{Contract, Meters};
 use linux_edge::record::{AggregateRecord, FlowRecord};
@@ -21,6 +22,7 @@ use linux_edge::routes::{PortId, Routes};
 use wan::{Class, Place, Prefix};
 
 use crate::domain::Domain;
+use crate::keep_alive::{self, REPLY, REQUEST, sent_back};
 use crate::program::Content;
 use crate::record::{flow_text, note};
 
@@ -42,6 +44,10 @@ const AGGREGATE_PACKETS: u32 = 0x3_0000;
 pub(crate) const OF_AGGREGATE: u64 = 1 << 32;
 pub(crate) const OF_FLOW: u64 = 2 << 32;
 
+/// Numbers of meters between the last of one kind and the first of the next, and kinds: so many links of a switch can be looked at.
+const LEFT: u16 = 0xffff - MOST_SLOTS;
+pub(crate) const MOST_WATCHED: usize = 4 * LEFT as usize;
+
 /// The class in EXP: the first three bits of its codepoint.
 pub fn exp(class: Class) -> u8 {
     class.dscp() >> 3
@@ -59,6 +65,28 @@ fn leaving(domain: &Domain) -> Vec<(PortId, usize, &str)> {
 
 fn number(domain: &Domain, port: PortId) -> usize {
     leaving(domain).iter().position(|(other, ..)| *other == port).map_or(0, |at| at + 1)
+}
+
+/// The interfaces of a switch at which links to other switches end, with these links.
+pub fn watched(domain: &Domain, switch: usize) -> impl Iterator<Item = (&str, &Wire)> {
+    let ends = domain.plan.links.iter().flat_map(|link| link.ends.iter().map(move |end| (end, &link.wire)));
+    let ends = ends.chain(domain.plan.borders.iter().map(|border| (&border.end, &border.wire)));
+    let here = ends.filter(move |(end, _)| end.router == switch);
+    here.map(|(end, wire)| (end.interface.as_str(), wire))
+}
+
+/// The meter for keep-alives at one of these: numbers that are left between those of flows and aggregates.
+fn meter_of(number: usize) -> Option<u32> {
+    let firsts = [0, FLOW_PACKETS, AGGREGATE_BYTES, AGGREGATE_PACKETS];
+    let first = firsts.get(number / usize::from(LEFT))?;
+    let within = u32::try_from(number % usize::from(LEFT)).ok()?;
+    Some(first + u32::from(MOST_SLOTS) + 1 + within)
+}
+
+fn meter(id: u32, kind: &str, rate: u64, burst: u64) -> String {
+    let most = u64::from(u32::MAX);
+    let (rate, burst) = (rate.min(most), burst.min(most));
+    format!("meter={id} {kind} burst stats bands=type=drop rate={rate} burst_size={burst}")
 }
 
 /// The interfaces of a switch that lead to others of the domain.
@@ -106,6 +134,19 @@ pub(crate) fn setup(domain: &Domain, switch: usize) -> Content {
     }
     for interface in core(domain, switch) {
         flow((0, 10), format!("in_port={interface},mpls"), "goto_table:4".to_owned());
+    }
+    let mut meters = Vec::new();
+    for (number, (interface, wire)) in (0..).zip(watched(domain, switch)) {
+        let frames = format!("in_port={interface},{}", keep_alive::FIELDS);
+        // Those that come back are for the program that has sent them, which hears them beside the switch.
+        let (request, reply) = (hardware(REQUEST), hardware(REPLY));
+        flow((0, 30), format!("{frames},dl_dst={reply}"), "drop".to_owned());
+        let (Some((rate, burst)), Some(id)) = (sent_back(&domain.plan, wire), meter_of(number)) else {
+            continue;
+        };
+        meters.push((id, meter(id, "kbps", rate, burst)));
+        let actions = format!("meter:{id},set_field:{reply}->eth_dst,IN_PORT");
+        flow((0, 30), format!("{frames},dl_dst={request}"), actions);
     }
     // Hosts choose no class.
     flow((1, 0), "ip".to_owned(), "set_field:0->ip_dscp,goto_table:8".to_owned());
@@ -161,6 +202,7 @@ pub(crate) fn setup(domain: &Domain, switch: usize) -> Content {
             flow((9, 10), format!("reg1={port},reg2={exp}"), actions);
         }
     }
+    content.meters.extend(meters);
     content
 }
 
@@ -179,13 +221,8 @@ fn meters(
     [bytes, packets]: [u32; 2],
 ) {
     let of = Meters::of(contract, from, processing);
-    let text = |id: u32, kind: &str, rate: u64, burst: u64| {
-        let most = u64::from(u32::MAX);
-        let (rate, burst) = (rate.min(most), burst.min(most));
-        format!("meter={id} {kind} burst stats bands=type=drop rate={rate} burst_size={burst}")
-    };
-    content.meters.insert(bytes, text(bytes, "kbps", of.rate, of.burst));
-    content.meters.insert(packets, text(packets, "pktps", of.packets, of.packets_at_once));
+    content.meters.insert(bytes, meter(bytes, "kbps", of.rate, of.burst));
+    content.meters.insert(packets, meter(packets, "pktps", of.packets, of.packets_at_once));
 }
 
 /// What an aggregate needs, by switches.

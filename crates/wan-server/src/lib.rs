@@ -23,6 +23,7 @@ mod event;
 mod flow_text;
 mod framing;
 mod incoming;
+mod keeper;
 mod lan;
 mod link_watch;
 mod linux_routers;

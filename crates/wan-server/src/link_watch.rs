@@ -1,46 +1,33 @@
-//! Looks at links of Linux routers: the state of their interfaces, as the kernel tells it, and keep-alives, which the kernel of the other end sends back
-//! (echo requests of ICMPv6, RFC 4443). A thread for each router does so in its network namespace, before all normal threads.
+//! Looks at links of routers and switches: the state of their interfaces, as the kernel tells it, and keep-alives, which the other end sends back
+//! (`keeper.rs`). A thread for each router does so in its network namespace, before all normal threads.
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::Ipv6Addr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
-use linux_edge::budget::{self, control_delay};
-use linux_edge::domain::{End, Wire};
+use linux_edge::budget::control_delay;
+use linux_edge::domain::{Domain, End, Wire};
 use linux_edge::keep_alive::{News, Settings, Watch};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, SockaddrIn6, bind, recv,
-    recvfrom, socket,
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
 };
-use socket2::{Domain, Protocol, SockFilter, Socket, Type};
-use wan::{Class, LinkId};
+use wan::LinkId;
 
-use crate::linux_routers::Routers;
+use crate::keeper::{Answers, Keeper};
 use crate::running_manager::Clock;
 
 /// Where namespaces have their names.
 const NAMESPACES: &str = "/run/netns";
 /// Messages of the kernel about interfaces: RTMGRP_LINK of rtnetlink(7).
 const LINKS: u32 = 1;
-/// Echo request and reply (RFC 4443, 4.1 and 4.2): type, code, checksum, identifier, number; then the token. Identifier and number are those of the
-/// socket here, by which the kernel finds what is for it.
-const REQUEST: u8 = 128;
-const REPLY: u8 = 129;
-const HEADER: usize = 8;
-const IDENTITY: std::ops::Range<usize> = 4..HEADER;
-const KEEP_ALIVE: usize = HEADER + 8;
-const _: () =
-    assert!(budget::KEEP_ALIVE == 40 + KEEP_ALIVE as u64, "borders answer keep-alives by their size");
-/// Datagrams that are read of one link at a time: no neighbour keeps the thread from the other links.
-const TOGETHER: usize = 64;
 /// From one look to the next at least: no neighbour has the processor for itself.
 const PAUSE: Duration = Duration::from_millis(1);
 /// What did not work is tried again then.
@@ -49,6 +36,17 @@ const AGAIN: Duration = Duration::from_secs(1);
 const PRIORITY: u8 = 40;
 /// What is waited for if nothing is due.
 const IDLE: Duration = Duration::from_secs(3_600);
+
+/// The links of a domain that are looked at.
+pub(crate) struct Links<'a> {
+    pub(crate) domain: &'a Domain,
+    /// The network namespace of each router or switch; none for the one that the manager runs in.
+    pub(crate) namespaces: Vec<Option<String>>,
+    /// Nanoseconds from one keep-alive to the next; 0: they are not looked at.
+    pub(crate) keep_alive: u64,
+    /// Switches send keep-alives back, and not kernels.
+    pub(crate) of_switches: bool,
+}
 
 /// A link of a domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,19 +74,13 @@ struct Watched {
     /// Its ends in this domain; it is looked at from the first.
     ends: Vec<(usize, String)>,
     interface: String,
-    neighbour: Ipv6Addr,
+    answers: Answers,
     watch: Watch,
     /// The number of the interface; none while it is down.
     index: Option<u32>,
     socket: Option<Keeper>,
     /// Why there is no socket, and when it is tried again.
     trouble: Option<(u64, String)>,
-}
-
-/// A socket for keep-alives, and the identifier and number that its own have.
-struct Keeper {
-    socket: Socket,
-    identity: [u8; 4],
 }
 
 /// All links of a router that are looked at there.
@@ -100,15 +92,15 @@ struct Router {
 
 /// Looks at all links until the manager ends.
 pub(crate) fn run(
-    routers: &Routers,
+    links: &Links<'_>,
     clock: Clock,
     tell: impl Fn(LinkNews) -> bool + Send + Clone + 'static,
     odd: fn(&str),
 ) -> io::Result<()> {
-    if routers.keep_alive == 0 {
+    if links.keep_alive == 0 {
         return Ok(());
     }
-    for router in of_routers(routers, clock.now()) {
+    for router in of_routers(links, clock.now()) {
         let tell = tell.clone();
         let work = move || {
             let name = router.name.clone();
@@ -122,21 +114,22 @@ pub(crate) fn run(
 }
 
 /// Links by the router that looks at them: border links at their end here, inner links at the first of their ends.
-fn of_routers(routers: &Routers, now: u64) -> Vec<Router> {
-    let domain = &routers.domain;
+fn of_routers(links: &Links<'_>, now: u64) -> Vec<Router> {
+    let domain = links.domain;
     let mut found: Vec<Router> = Vec::new();
-    for (router, namespace) in domain.routers.iter().zip(&routers.namespaces) {
+    for (router, namespace) in domain.routers.iter().zip(&links.namespaces) {
         found.push(Router { name: router.name.clone(), namespace: namespace.clone(), links: Vec::new() });
     }
     let mut add = |link: Link, ends: &[&End], neighbour: Ipv6Addr, wire: &Wire| {
         // The other end's port and router are taken to be as this one's.
         let one_way = control_delay(domain, wire).saturating_add(wire.propagation);
-        let watch = Watch::new(now, Settings::new(routers.keep_alive, one_way));
+        let watch = Watch::new(now, Settings::new(links.keep_alive, one_way));
         let ends: Vec<(usize, String)> = ends.iter().map(|end| (end.router, end.interface.clone())).collect();
         let Some((router, interface)) = ends.first().cloned() else { return };
         if let Some(of) = found.get_mut(router) {
             let (index, socket, trouble) = (None, None, None);
-            of.links.push(Watched { link, ends, interface, neighbour, watch, index, socket, trouble });
+            let answers = if links.of_switches { Answers::Switch } else { Answers::Kernel(neighbour) };
+            of.links.push(Watched { link, ends, interface, answers, watch, index, socket, trouble });
         }
     };
     for border in &domain.borders {
@@ -246,7 +239,7 @@ impl Router {
 
 /// Waits for the kernel, answers, or time: whether the kernel has said something of interfaces.
 fn wait_for(kernel: &OwnedFd, links: &[Watched], wait: Duration) -> io::Result<bool> {
-    let sockets = links.iter().filter_map(|of| of.socket.as_ref()).map(|keeper| keeper.socket.as_fd());
+    let sockets = links.iter().filter_map(|of| of.socket.as_ref()).map(AsFd::as_fd);
     let mut fds: Vec<PollFd<'_>> =
         std::iter::once(kernel.as_fd()).chain(sockets).map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     // A millisecond later rather than again and again until it is time.
@@ -280,35 +273,6 @@ fn interfaces() -> io::Result<BTreeMap<String, bool>> {
     Ok(getifaddrs()?.map(|of| (of.interface_name, of.flags.contains(works))).collect())
 }
 
-/// A socket for keep-alives at an interface, in the class of control: no flood is before them. It gets echo replies to its own requests alone: what others
-/// send fills no buffer, and wakes no thread.
-fn open(interface: &str, identity: [u8; 4]) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6))?;
-    socket.attach_filter(&filter(identity))?;
-    socket.bind_device(Some(interface.as_bytes()))?;
-    socket.set_unicast_hops_v6(255)?;
-    socket.set_tclass_v6(u32::from(Class::Control.dscp()) << 2)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket)
-}
-
-/// A program of the packet filter of BSD, which Linux runs on a message of ICMPv6 (packet(7), raw(7)).
-fn filter(identity: [u8; 4]) -> [SockFilter; 6] {
-    const LOAD_WORD: u16 = 0x20;
-    const LOAD_BYTE: u16 = 0x30;
-    const IF_EQUAL: u16 = 0x15;
-    const RETURN: u16 = 0x06;
-    // An instruction, how many are left out if it is so and if it is not, and a number.
-    [
-        SockFilter::new(LOAD_WORD, 0, 0, 4),
-        SockFilter::new(IF_EQUAL, 0, 3, u32::from_be_bytes(identity)),
-        SockFilter::new(LOAD_BYTE, 0, 0, 0),
-        SockFilter::new(IF_EQUAL, 0, 1, REPLY.into()),
-        SockFilter::new(RETURN, 0, 0, u32::MAX),
-        SockFilter::new(RETURN, 0, 0, 0),
-    ]
-}
-
 impl Watched {
     /// The state of its interface, as the kernel tells it.
     fn interface(&mut self, now: u64, works: bool) -> Vec<News> {
@@ -336,9 +300,9 @@ impl Watched {
             return false;
         }
         let [_, _, _, _, identity @ ..] = secrets.next().to_be_bytes();
-        match open(&self.interface, identity) {
-            Ok(socket) => {
-                (self.socket, self.trouble) = (Some(Keeper { socket, identity }), None);
+        match Keeper::open(&self.interface, self.answers, identity) {
+            Ok(keeper) => {
+                (self.socket, self.trouble) = (Some(keeper), None);
                 true
             }
             Err(error) => {
@@ -364,42 +328,15 @@ impl Watched {
     }
 
     fn send(&self, token: u64) {
-        // What cannot be sent is not answered.
-        let Some(Keeper { socket, identity }) = &self.socket else { return };
-        let mut request = [0; KEEP_ALIVE];
-        // The kernel adds the checksum.
-        if let Some(first) = request.first_mut() {
-            *first = REQUEST;
+        if let Some(keeper) = &self.socket {
+            keeper.send(token);
         }
-        if let Some(own) = request.get_mut(IDENTITY) {
-            own.copy_from_slice(identity);
-        }
-        if let Some(rest) = request.get_mut(HEADER..) {
-            rest.copy_from_slice(&token.to_be_bytes());
-        }
-        let to = SocketAddr::V6(SocketAddrV6::new(self.neighbour, 0, 0, 0));
-        let _ = socket.send_to(&request, &to.into());
     }
 
-    /// What has come: answers of the neighbour alone, with tokens that are known on the link alone.
+    /// What has come.
     fn receive(&mut self, now: u64) {
-        let Some(Keeper { socket, .. }) = &self.socket else { return };
-        for _ in 0..TOGETHER {
-            // One byte more than there should be, which tells longer ones apart.
-            let mut buffer = [0; KEEP_ALIVE + 1];
-            let Ok((count, from)) = recvfrom::<SockaddrIn6>(socket.as_raw_fd(), &mut buffer) else { return };
-            let is_neighbours = from.is_some_and(|from| from.ip() == self.neighbour);
-            if let Some(token) = buffer.get(..count).and_then(token).filter(|_| is_neighbours) {
-                self.watch.received(now, token);
-            }
+        if let Some(keeper) = &self.socket {
+            keeper.receive(|token| self.watch.received(now, token));
         }
     }
-}
-
-/// The token of an echo reply, if this is one of those that were asked for here.
-fn token(reply: &[u8]) -> Option<u64> {
-    let reply: &[u8; KEEP_ALIVE] = reply.try_into().ok()?;
-    let (header, token) = reply.split_at_checked(HEADER)?;
-    (header.first() == Some(&REPLY)).then_some(())?;
-    token.try_into().ok().map(u64::from_be_bytes)
 }

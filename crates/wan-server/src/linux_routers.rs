@@ -11,6 +11,7 @@ use linux_edge::{Domain, Executor, LinuxEdge};
 use wan::{BackendAnswer, BackendCommand, Class, DeviceFault, Holding, LegId, Place, Text};
 
 use crate::backend::Backend;
+use crate::link_watch::Links;
 
 /// How often what was not done is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -32,6 +33,12 @@ pub struct Routers {
 }
 
 impl Routers {
+    /// Its links, as they are looked at.
+    pub(crate) fn links(&self) -> Links<'_> {
+        let (namespaces, keep_alive) = (self.namespaces.clone(), self.keep_alive);
+        Links { domain: &self.domain, namespaces, keep_alive, of_switches: false }
+    }
+
     fn executor(&self) -> Executor {
         Executor::new(self.namespaces.clone())
     }

@@ -9,6 +9,7 @@ use ovs_edge::execute::{Executor, Location, PROGRAMS, Running};
 use wan::{BackendAnswer, BackendCommand, Holding, LegId};
 
 use crate::backend::Backend;
+use crate::link_watch::Links;
 use crate::linux_routers::{Devices, LinuxRouters};
 
 /// The switches of a domain, and where they are on this machine.
@@ -18,6 +19,8 @@ pub struct Switches {
     pub domain: Domain,
     /// Where each switch is, in the order of the domain.
     pub locations: Vec<Location>,
+    /// Nanoseconds from one keep-alive on each link to the next; 0: links are not looked at.
+    pub keep_alive: u64,
 }
 
 fn shown(Fault { device, what }: &Fault) -> String {
@@ -38,6 +41,10 @@ impl Devices for Running {
         self.handle(command)
     }
 
+    fn handle_together(&mut self, commands: &[BackendCommand]) -> Vec<Result<Option<BackendAnswer>, Fault>> {
+        self.handle_together(commands)
+    }
+
     fn lost(&mut self) -> Vec<(Holding, Fault)> {
         self.lost()
     }
@@ -52,6 +59,12 @@ impl Devices for Running {
 }
 
 impl Switches {
+    /// Their links, as they are looked at.
+    pub(crate) fn links(&self) -> Links<'_> {
+        let namespaces = self.locations.iter().map(|location| location.namespace.clone()).collect();
+        Links { domain: &self.domain.plan, namespaces, keep_alive: self.keep_alive, of_switches: true }
+    }
+
     /// Takes up what the switches hold already, or sets them up. `tell` is told what their operator should know.
     ///
     /// # Errors

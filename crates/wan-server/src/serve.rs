@@ -106,10 +106,15 @@ pub(crate) fn run(
         Within::Ovs(switches) => Box::new(switches.start(running_manager::tell).map_err(failed)?),
         Within::Lan(plan) => Box::new(plan.start(path, running_manager::tell).map_err(failed)?),
     };
-    if let Within::Linux(routers) = &file.inside {
+    let links = match &file.inside {
+        Within::Declared(_) => None,
+        Within::Linux(routers) => Some(routers.links()),
+        Within::Ovs(switches) => Some(switches.links()),
+    };
+    if let Some(links) = links {
         let told = tell.clone();
         let tell_link = move |news| told.blocking_send(Event::Link(news)).is_ok();
-        link_watch::run(routers, clock, tell_link, running_manager::tell)
+        link_watch::run(&links, clock, tell_link, running_manager::tell)
             .map_err(|error| failed(error.to_string()))?;
     }
     if let Some(source) = file.bgp.clone() {

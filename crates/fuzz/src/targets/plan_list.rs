@@ -1,10 +1,10 @@
-//! The part of the list about deployments: plans, what is imported into them, the lines of those who carry them out, pictures; QoS files, files of domains and tables of BGP, and what comes over Zenoh.
+//! The part of the list about deployments: plans, what is imported into them, the lines of those who carry them out, pictures; QoS files, files of domains, tables of BGP and keep-alives of links, and what comes over Zenoh.
 use super::list::STATELESS_BATCH;
 use super::{
     bgp_table, bgp_tables, dataflow, deployment, deployment_descriptor, deployment_line, deployment_plan,
-    domain_file, domain_files, execution_line, hosts, launch_file, launching, picture_layout, pictures,
-    prediction_file, prediction_records, predictions, qos_file, qos_files, quality_on_demand,
-    quality_on_demand_body, type_manifest, zenoh_message, zenoh_messages,
+    domain_file, domain_files, execution_line, hosts, keep_alive_frame, launch_file, launching,
+    picture_layout, pictures, prediction_file, prediction_records, predictions, qos_file, qos_files,
+    quality_on_demand, quality_on_demand_body, type_manifest, zenoh_message, zenoh_messages,
 };
 use crate::runner::Target;
 use crate::structure::Structure;
@@ -110,6 +110,17 @@ pub const DOMAIN_FILE: Target = Target {
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: PLAN_HUNGER,
+};
+
+/// Frames on a link between switches.
+pub const KEEP_ALIVE_FRAME: Target = Target {
+    name: "keep_alive_frame",
+    structure: Structure::Plain,
+    seeds: keep_alive_frame::seeds,
+    session: || Box::new(keep_alive_frame),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: 1,
 };
 
 /// Answers of a BGP speaker about ranges of addresses.

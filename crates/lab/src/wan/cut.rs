@@ -8,6 +8,7 @@ use system::{Error, finish};
 
 use crate::place::{PLACE, record};
 use crate::tools::Tools;
+use crate::wan::file::Devices;
 use crate::wan::layout::border_interface;
 use crate::wan::{FILE, WanFile, WanLayout, executor};
 
@@ -49,14 +50,12 @@ pub fn cut(name: &str, link: u32, how: How) -> Result<(), Error> {
     let tools = Tools::new(name);
     let interface = border_interface(link);
     for (at, namespace) in ends.iter().enumerate() {
-        let drops = how == How::Silent || (how == How::OneWay && at == 1);
+        let drops = how == How::Silent || (how == How::OneWay && at == 0);
         let mut commands = vec![verb("add", "table", json!({})), verb("delete", "table", json!({}))];
         if drops {
             commands.push(verb("add", "table", json!({})));
-            let chain = json!({ "name": "in", "type": "filter", "hook": "prerouting", "prio": -500, "policy": "accept" });
+            let chain = json!({ "name": "out", "type": "filter", "hook": "egress", "dev": interface, "prio": 0, "policy": "drop" });
             commands.push(verb("add", "chain", chain));
-            let from = json!({ "match": { "op": "==", "left": { "meta": { "key": "iifname" } }, "right": interface } });
-            commands.push(verb("add", "rule", json!({ "chain": "in", "expr": [from, { "drop": null }] })));
         }
         let document = json!({ "nftables": commands }).to_string();
         finish(tools.command_in(namespace, "nft").args(["-j", "-f", "-"]), Some(&document))?;
@@ -69,6 +68,9 @@ pub fn cut(name: &str, link: u32, how: How) -> Result<(), Error> {
     }
     // The kernel has forgotten addresses and routes of an interface that was down; operators have routing daemons for that.
     let layout = WanLayout::new(&WanFile::read("the file of the lab", &text(name)?)?, name)?;
+    if layout.devices != Devices::Linux {
+        return Ok(());
+    }
     for (domain, routers) in layout.domains.iter().zip(&layout.routers) {
         for (at, _) in routers.iter().enumerate().filter(|(_, router)| ends.contains(router)) {
             executor(routers).apply(&routes_again(domain, at, &interface))?;
@@ -83,10 +85,10 @@ fn text(name: &str) -> Result<String, Error> {
     std::fs::read_to_string(&path).map_err(Error::system(path.display()))
 }
 
-/// A command of nftables about the table of cut links. Policers redirect what comes before nftables would see it at the interface itself.
+/// A command of nftables about the table of cut links. What leaves is dropped: switches hear what comes in beside nftables.
 fn verb(verb: &str, kind: &str, mut fields: serde_json::Value) -> serde_json::Value {
     if let Some(fields) = fields.as_object_mut() {
-        fields.insert("family".to_owned(), json!("inet"));
+        fields.insert("family".to_owned(), json!("netdev"));
         fields.insert(if kind == "table" { "name" } else { "table" }.to_owned(), json!(TABLE));
     }
     json!({ verb: { kind: fields } })

@@ -36,6 +36,19 @@ pub struct WanFile {
     pub emulated: bool,
     /// What its routers are.
     pub devices: Devices,
+    /// What they do with AF beyond contracts.
+    pub excess: Excess,
+}
+
+/// What routers of a lab do with AF beyond contracts.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Excess {
+    /// They drop it.
+    #[default]
+    Drop,
+    /// They mark it down, and serve it with best effort.
+    Demote,
 }
 
 /// What the routers of a lab are.
@@ -99,6 +112,8 @@ struct Text {
     emulated: bool,
     #[serde(default)]
     devices: Devices,
+    #[serde(default)]
+    excess: Excess,
 }
 
 #[derive(Deserialize)]
@@ -200,6 +215,7 @@ impl WanFile {
             processing,
             emulated: text.emulated,
             devices: text.devices,
+            excess: text.excess,
         };
         file.check().map_err(wrong)?;
         Ok(file)
@@ -211,6 +227,9 @@ impl WanFile {
             return Err(format!(
                 "{domains} domains and {links} links; {MOST_DOMAINS} and {MOST_LINKS} are possible"
             ));
+        }
+        if self.devices == Devices::OpenVswitch && self.excess == Excess::Demote {
+            return Err("meters of Open vSwitch drop, and mark nothing down: leave `excess` out".to_owned());
         }
         let (mut numbers, mut hosts) = (BTreeSet::new(), BTreeSet::new());
         for domain in &self.domains {

@@ -2,12 +2,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use linux_edge::domain::{Border, CoreLink, Domain, Edge, End, Router, Wire};
+use linux_edge::domain::{Border, CoreLink, Demoted, Domain, Edge, End, Router, Wire};
 use system::Error;
 use wan::{Asn, LinkId, Prefix};
 
 use crate::layout::{Host, WIRES};
-use crate::wan::file::{Devices, LinkOfFile, WanFile};
+use crate::wan::file::{Devices, Excess, LinkOfFile, WanFile};
 
 /// Bytes of the largest packet between domains, with the header of a tunnel.
 const BORDER_MTU: u32 = 1_540;
@@ -117,6 +117,16 @@ fn ways(file: &WanFile, from: usize) -> BTreeMap<usize, u32> {
     first
 }
 
+/// What a domain does with AF beyond contracts, on all ways.
+fn demoted(file: &WanFile, asn: u32) -> Demoted {
+    if file.excess == Excess::Drop {
+        return Demoted::default();
+    }
+    let links = file.links.iter().filter(|link| link.between.contains(&asn));
+    let links: BTreeSet<LinkId> = links.map(|link| LinkId(link.number)).collect();
+    Demoted { inside: true, to: links.clone(), from: links }
+}
+
 impl WanLayout {
     /// The lab of this name.
     ///
@@ -207,6 +217,7 @@ impl WanLayout {
                 ceilings: file.ceilings.clone(),
                 processing: file.processing,
                 policing: file.devices.policing(),
+                demoted: demoted(file, of_file.asn),
             };
             domain.check().map_err(|what| Error::new(what, "correct the file"))?;
             layout.domains.push(domain);

@@ -110,7 +110,7 @@ pub(crate) fn play_to(lab: &WanLab, flows: &[(&str, Played<'_>)]) -> Vec<Got> {
     })
 }
 
-fn backends(lab: &WanLab) -> Vec<Running> {
+pub(crate) fn backends(lab: &WanLab) -> Vec<Running> {
     (0..lab.layout().domains.len()).map(|domain| lab.backend(domain).unwrap()).collect()
 }
 

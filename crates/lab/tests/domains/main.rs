@@ -2,6 +2,7 @@
 //! continuous integration.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod demoted;
 mod flows;
 mod life;
 mod session;

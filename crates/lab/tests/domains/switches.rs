@@ -14,7 +14,7 @@ use crate::session::{Session, between, holdings, line, up};
 
 /// A line of domains of switches.
 fn switches(domains: u32, rate: &str) -> String {
-    format!("devices = \"open-vswitch\"\n{}", line(domains, rate)).replace("burst = 6000", "burst = 24000")
+    format!("devices = \"open-vswitch\"\n{}", line(domains, rate)).replace("burst = 6000", "burst = 60000")
 }
 
 fn backends(lab: &WanLab) -> Vec<Running> {

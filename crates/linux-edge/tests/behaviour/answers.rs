@@ -183,7 +183,8 @@ fn the_thousandth_flow_adds_nothing_in_transit() {
         Step::Tc(line) => line.starts_with("filter"),
         Step::Ip(..) => true,
         Step::Nft(commands) => commands.iter().any(|command| command.pointer("/add/chain").is_some()),
-        Step::Setting(..) => true,
+        Step::Setting(..) | Step::Colouring(_) => true,
+        Step::Colour { contract, .. } => contract.is_none(),
     };
     assert!(!handled.programs.is_empty() && !handled.programs.iter().any(adds), "{:?}", handled.programs);
 }

@@ -1,12 +1,14 @@
 //! No frame is above its budget, whatever else was admitted.
 use linux_edge::LinuxEdge;
 use testkit::random::Random;
+use wan::{Class, Demand, Place};
 
-use crate::networks::{domain, fill, narrow, stuff, with_accesses};
-use crate::simulation::play;
+use crate::networks::{Promise, domain, fill, narrow, stuff, with_accesses};
+use crate::simulation::{Beyond, play};
 
-/// The most thousandths of a budget that any frame took, how many promises were seen at all, and how many of them over accesses.
-fn judge(seed: u64) -> [u64; 3] {
+/// The most thousandths of a budget that any frame took, how many promises were seen at all, how many of them over accesses, and frames beyond
+/// contracts.
+fn judge(seed: u64) -> ([u64; 3], Beyond) {
     let mut random = Random::new(seed);
     let is_narrow = random.chance(50);
     let mut domain = if is_narrow { narrow(&mut random) } else { domain(&mut random) };
@@ -16,7 +18,8 @@ fn judge(seed: u64) -> [u64; 3] {
     let mut edge = LinuxEdge::new(domain.clone()).unwrap();
     let promises = if is_narrow { stuff(&mut edge, &mut random) } else { fill(&mut edge, &mut random) };
     let (mut nearest, mut seen, mut lossy) = (0, 0, 0);
-    for (promise, took) in promises.iter().zip(play(&domain, &promises, &mut random)) {
+    let (played, beyond) = play(&domain, &promises, true, &mut random);
+    for (promise, took) in promises.iter().zip(played) {
         let Some(took) = took else { continue };
         seen += 1;
         lossy += u64::from(took.lost > 0);
@@ -33,14 +36,16 @@ fn judge(seed: u64) -> [u64; 3] {
             nearest = nearest.max(took.most / (most / 1_000).max(1));
         }
     }
-    [nearest, seen, lossy]
+    ([nearest, seen, lossy], beyond)
 }
 
 #[test]
 fn no_frame_is_above_its_budget() {
     let (mut nearest, mut seen, mut lossy, mut near) = (0, 0, 0, 0);
+    let mut beyond = Beyond::default();
     for seed in tiers::current().seeds("property.cases") {
-        let [worst, promises, over_accesses] = judge(seed);
+        let ([worst, promises, over_accesses], frames) = judge(seed);
+        beyond = Beyond { sent: beyond.sent + frames.sent, arrived: beyond.arrived + frames.arrived };
         nearest = nearest.max(worst);
         seen += promises;
         lossy += over_accesses;
@@ -53,4 +58,40 @@ fn no_frame_is_above_its_budget() {
     assert!(nearest > 900, "no frame took more than {nearest} thousandths of its budget");
     assert!(lossy > 5, "{lossy} promises were over accesses");
     assert!(near > 20, "{near} seeds had a frame that took more than half of its budget");
+    // What is beyond contracts passes in part, and is dropped in part, beside frames that all arrive within their budgets.
+    let dropped = beyond.sent - beyond.arrived;
+    assert!(beyond.arrived > 1_000 && dropped > 100, "{beyond:?}");
+}
+
+/// What is beyond a contract passes where nothing else is on the way, however narrow the admitted part is.
+#[test]
+fn what_is_beyond_contracts_passes_links_that_are_free() {
+    let (mut played, mut dropped) = (0, 0);
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let mut domain = narrow(&mut random);
+        domain.demoted.inside = true;
+        if !domain.ceilings.contains_key(&Class::Af4) {
+            continue;
+        }
+        // As much again has room beside it on the free link, and not beside best effort on the full one.
+        for (is_full, share) in [(false, 200), (true, 450)] {
+            let demand = Demand {
+                from: Place::Edges,
+                to: Place::Edges,
+                class: Class::Af4,
+                rate: domain.edges[0].wire.rate * share / 1_000,
+                burst: 1_000,
+                least_packet: 500,
+                largest_packet: 500,
+            };
+            let promise = Promise { demand, delay: u64::MAX / 1_000, jitter: u64::MAX / 1_000 };
+            let (seen, beyond) = play(&domain, std::slice::from_ref(&promise), is_full, &mut random);
+            assert!(seen[0].is_some() && beyond.sent > 0, "seed {seed}");
+            assert!(beyond.arrived == beyond.sent || is_full, "seed {seed}: {beyond:?}");
+            dropped += beyond.sent - beyond.arrived;
+        }
+        played += 1;
+    }
+    assert!(played > 50 && dropped > 0, "{played} played, {dropped} dropped on full links");
 }

@@ -1,9 +1,9 @@
 //! Random domains, and demands that fill them.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use linux_edge::LinuxEdge;
-use linux_edge::domain::{Access, Border, Ceiling, CoreLink, Domain, Edge, End, Router, Wire};
+use linux_edge::domain::{Access, Border, Ceiling, CoreLink, Demoted, Domain, Edge, End, Router, Wire};
 use linux_edge::policing::Policing;
 use testkit::random::Random;
 use wan::{AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, LinkId, Place, Prefix, TunnelId};
@@ -96,6 +96,11 @@ pub(crate) fn domain(random: &mut Random) -> Domain {
     }
     let routers =
         (0..count).map(|at| Router { name: format!("r{at}"), address: address(500 + at, 1) }).collect();
+    let mut some = || -> BTreeSet<LinkId> {
+        borders.iter().map(|border| border.link).filter(|_| random.chance(60)).collect()
+    };
+    let (from, to) = (some(), some());
+    let demoted = Demoted { inside: random.chance(60), to, from };
     Domain {
         asn: Asn(1),
         routers,
@@ -105,6 +110,7 @@ pub(crate) fn domain(random: &mut Random) -> Domain {
         ceilings,
         processing: random.below_u64(300_000),
         policing: Policing::Classes,
+        demoted,
     }
 }
 

@@ -24,6 +24,17 @@ pub(crate) struct Seen {
     pub(crate) lost: u64,
 }
 
+/// Frames beyond contracts, which routers mark down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Beyond {
+    pub(crate) sent: u64,
+    pub(crate) arrived: u64,
+}
+
+/// The queue of frames beyond contracts: it takes turns with best effort, and the first one goes if there is no room.
+const BEYOND: usize = 4;
+const ROOM: usize = 20;
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Port {
     Core(usize, usize),
@@ -53,7 +64,10 @@ struct World<'a> {
     random: Random,
     events: BinaryHeap<Reverse<(u64, u64)>>,
     what: BTreeMap<u64, Event>,
-    queues: BTreeMap<Port, [VecDeque<Frame>; 4]>,
+    queues: BTreeMap<Port, [VecDeque<Frame>; 5]>,
+    /// Best effort is there always.
+    is_full: bool,
+    beyond: Beyond,
     busy: BTreeMap<Port, bool>,
     seen: Vec<Option<Seen>>,
     count: u64,
@@ -130,14 +144,19 @@ impl World<'_> {
         let wire = self.wire(port);
         let bits =
             |bytes: u64| u64::try_from(u128::from(bytes) * 8 * SECOND / u128::from(wire.rate)).unwrap();
-        let next = self.queues.get_mut(&port).unwrap().iter_mut().find_map(VecDeque::pop_front);
+        let queues = self.queues.get_mut(&port).unwrap();
+        let mut next = queues[..BEYOND].iter_mut().find_map(VecDeque::pop_front);
+        let is_full = self.is_full && now < PLAYED;
+        if next.is_none() && (!is_full || self.random.chance(50)) {
+            next = queues[BEYOND].pop_front();
+        }
         self.busy.insert(port, true);
         let (frame, taken) = match next {
             Some(frame) => {
                 let taken = u64::try_from(u128::from(frame.bits) * SECOND / u128::from(wire.rate)).unwrap();
                 (Some(frame), taken)
             }
-            None if now < PLAYED => {
+            None if is_full => {
                 let largest = u64::from(wire.mtu) + 38;
                 (None, bits(if self.random.chance(80) { largest } else { self.random.range(84, largest) }))
             }
@@ -156,7 +175,11 @@ impl World<'_> {
                     None => self.arrived(now, &frame),
                     Some(port) => {
                         let queue = &mut self.queues.get_mut(&port).unwrap()[frame.priority];
+                        let is_beyond = frame.priority == BEYOND;
                         queue.push_back(frame);
+                        if is_beyond && queue.len() > ROOM {
+                            queue.pop_front();
+                        }
                         if !self.busy[&port] {
                             self.serve(now, port);
                         }
@@ -184,6 +207,10 @@ impl World<'_> {
     }
 
     fn arrived(&mut self, now: u64, frame: &Frame) {
+        if frame.priority == BEYOND {
+            self.beyond.arrived += 1;
+            return;
+        }
         let lost = |port: &Port| match port {
             Port::Core(link, _) => self.domain.links[*link].access.map_or(0, |access| access.loss.into()),
             Port::Edge(_) => 0,
@@ -264,6 +291,23 @@ impl World<'_> {
             path.extend(ends.1);
             let contract = ((demand.rate / parts).max(1), demand.burst / parts);
             self.policed(of, demand, contract, &path);
+            if self.domain.demoted.is(demand) {
+                self.demoted(of, &Demand { rate: contract.0, ..*demand }, &path);
+            }
+        }
+    }
+
+    /// As much again as an aggregate may send, beyond that.
+    fn demoted(&mut self, of: usize, demand: &Demand, path: &[Port]) {
+        let (size, rate) = (u64::from(demand.largest_packet), u128::from(demand.rate));
+        let each = u64::try_from(u128::from(size) * 8 * SECOND / rate).unwrap().max(1);
+        let tunnel = if matches!(demand.to, Place::Border(_)) { 40 } else { 0 };
+        for number in 0..(PLAYED / each).min(400) {
+            let bits = (size + tunnel + 38).max(84) * 8;
+            let begun = number * each + self.random.range(0, each);
+            let frame = Frame { of: Some(of), priority: BEYOND, bits, begun, path: path.to_vec(), at: 0 };
+            self.beyond.sent += 1;
+            self.at(begun, Event::Queued(frame));
         }
     }
 
@@ -289,8 +333,13 @@ impl World<'_> {
     }
 }
 
-/// Plays all promises at once; what each has seen.
-pub(crate) fn play(domain: &Domain, promises: &[Promise], random: &mut Random) -> Vec<Option<Seen>> {
+/// Plays all promises at once, with best effort that fills the rest if it `is_full`; what each has seen, and what came of frames beyond contracts.
+pub(crate) fn play(
+    domain: &Domain,
+    promises: &[Promise],
+    is_full: bool,
+    random: &mut Random,
+) -> (Vec<Option<Seen>>, Beyond) {
     let core = (0..domain.links.len()).flat_map(|link| [Port::Core(link, 0), Port::Core(link, 1)]);
     let ports: Vec<Port> = core.chain((0..domain.edges.len()).map(Port::Edge)).collect();
     let mut world = World {
@@ -302,6 +351,8 @@ pub(crate) fn play(domain: &Domain, promises: &[Promise], random: &mut Random) -
         busy: ports.iter().map(|port| (*port, false)).collect(),
         seen: vec![None; promises.len()],
         count: 0,
+        is_full,
+        beyond: Beyond::default(),
     };
     for port in ports {
         world.serve(0, port);
@@ -311,5 +362,5 @@ pub(crate) fn play(domain: &Domain, promises: &[Promise], random: &mut Random) -
     }
     world.control();
     world.run();
-    world.seen
+    (world.seen, world.beyond)
 }

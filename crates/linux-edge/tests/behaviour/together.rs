@@ -27,6 +27,8 @@ struct Router {
     filters: Vec<[String; 4]>,
     routes: BTreeMap<String, String>,
     rules: Vec<String>,
+    /// Contracts of what is marked down, by interface and key.
+    colours: BTreeMap<(String, Vec<u8>), Vec<u8>>,
 }
 
 impl Router {
@@ -170,7 +172,15 @@ impl Router {
             }
             Step::Tc(line) => self.tc(line),
             Step::Ip(is_v6, line) => self.ip(*is_v6, line),
-            Step::Setting(..) => panic!("{step:?}"),
+            Step::Colour { interface, key, contract } => {
+                let at = (interface.clone(), key.to_vec());
+                match contract {
+                    Some(contract) => drop(self.colours.insert(at, contract.to_vec())),
+                    None => drop(self.colours.remove(&at).ok_or("no such contract")?),
+                }
+                Ok(())
+            }
+            Step::Setting(..) | Step::Colouring(_) => panic!("{step:?}"),
         }
     }
 
@@ -209,7 +219,8 @@ fn sorted(routers: &Routers) -> Routers {
 
 fn command(random: &mut Random, ticket: u64) -> BackendCommand {
     let number = random.range(1, 4);
-    let aggregate = AggregateId { tunnel: TunnelId { origin: Asn(1), number }, class: Class::Ef };
+    let class = if number.is_multiple_of(2) { Class::Ef } else { Class::Af4 };
+    let aggregate = AggregateId { tunnel: TunnelId { origin: Asn(1), number }, class };
     let (one, other) = (Place::Border(LinkId(1)), Place::Border(LinkId(2)));
     let places = [(Place::Edges, one), (one, Place::Edges), (one, other), (Place::Edges, other)];
     let (from, to) = places[usize::try_from(number - 1).unwrap()];
@@ -218,7 +229,7 @@ fn command(random: &mut Random, ticket: u64) -> BackendCommand {
     match random.range(0, 99) {
         0..30 => {
             let rate = random.range(1, 9) * 1_000;
-            let (class, least_packet, largest_packet) = (Class::Ef, 200, 200);
+            let (least_packet, largest_packet) = (200, 200);
             let demand = Demand { from, to, class, rate, burst: 400, least_packet, largest_packet };
             BackendCommand::Reserve { ticket, aggregate, demand }
         }
@@ -237,7 +248,7 @@ fn command(random: &mut Random, ticket: u64) -> BackendCommand {
                 protocol: 17,
                 source_port: if random.chance(30) { 0 } else { 9 },
                 destination_port: port,
-                class: Class::Ef,
+                class,
                 desired: TSpec::of_packets(200, 10_000_000).unwrap(),
                 least_rate: 1,
                 limit: 1,
@@ -259,7 +270,7 @@ fn command(random: &mut Random, ticket: u64) -> BackendCommand {
 
 #[test]
 fn commands_together_leave_what_they_leave_one_by_one() {
-    let (mut let_in, mut saved, mut taken_back) = (0, 0, 0);
+    let (mut let_in, mut saved, mut taken_back, mut marked_down) = (0, 0, 0, 0);
     for seed in 0..tiers::current().number("property.cases") {
         let mut random = Random::new(seed);
         let domain = std::iter::repeat_with(|| domain(&mut random))
@@ -314,8 +325,10 @@ fn commands_together_leave_what_they_leave_one_by_one() {
             assert!(count[1] <= count[0], "seed {seed}: {count:?}");
             saved += count[0] - count[1];
             let chains = together.values().flat_map(|router| router.chains.keys());
+            marked_down += together.values().map(|router| router.colours.len()).sum::<usize>();
             let_in += chains.filter(|chain| chain.starts_with("flow-")).count();
         }
     }
     assert!(let_in > 100 && saved > 1_000 && taken_back > 500, "{let_in} {saved} {taken_back}");
+    assert!(marked_down > 100, "{marked_down} contracts of what is marked down");
 }

@@ -52,6 +52,7 @@ fn domain() -> Domain {
         ]),
         processing: 1_000_000,
         policing: Policing::Meters,
+        demoted: Default::default(),
     };
     Domain { plan, stations: vec![stations(0), stations(1)] }
 }

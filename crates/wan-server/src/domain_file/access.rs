@@ -3,6 +3,7 @@ use linux_edge::domain::{ALL, Access, CoreLink, End, Wire};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::document::ExcessWord;
 use super::linux::{BorderTable, CeilingTable, EdgeTable, EndTable, LinuxTable, RouterTable};
 use super::quantities::{Loss, Rate, Time};
 
@@ -16,6 +17,9 @@ pub(super) struct AccessTable {
     processing: Time,
     #[serde(default)]
     control: Option<CeilingTable>,
+    /// Of AF of flows that stay in the domain.
+    #[serde(default)]
+    excess: Option<ExcessWord>,
     #[serde(default)]
     ef: Option<CeilingTable>,
     #[serde(default)]
@@ -62,13 +66,14 @@ pub(super) struct AccessRouters(pub(super) LinuxTable);
 
 impl From<AccessTable> for AccessRouters {
     fn from(table: AccessTable) -> Self {
-        let AccessTable { processing, control, ef, af4, af1, routers, lines, edges, borders } = table;
+        let AccessTable { processing, control, excess, ef, af4, af1, routers, lines, edges, borders } = table;
         let links = Vec::new();
         // Keep-alives that an access loses would look like cuts.
         let keep_alive = Some(Time(0));
         Self(LinuxTable {
             processing,
             keep_alive,
+            excess,
             control,
             ef,
             af4,

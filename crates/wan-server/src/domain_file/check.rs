@@ -304,9 +304,9 @@ impl Checker<'_> {
                 let what = format!("AS {} is a neighbour, and has no manager", other.0);
                 return self.wrong(at, what, "add `manager = \"HOST:PORT\"` to its [[domain]]");
             }
-            let has_routers = document.linux.is_some() || document.access.is_some();
-            if has_routers && agreement.excess == Excess::Demote {
-                let what = "routers drop what is beyond an agreement, and demote nothing";
+            let has_meters = document.ovs.is_some() || document.lan.is_some();
+            if has_meters && agreement.excess == Excess::Demote {
+                let what = "meters of switches drop what is beyond an agreement, and demote nothing";
                 return self.wrong(at, what, "agree on `excess = \"drop\"`, or leave it out");
             }
             let is_out = agreement.from == self.own;

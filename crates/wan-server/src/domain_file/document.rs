@@ -79,7 +79,7 @@ pub(super) struct TermsTable {
     pub(super) loss: Loss,
 }
 
-#[derive(Deserialize, Clone, Copy, Debug)]
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ExcessWord {
     Drop,

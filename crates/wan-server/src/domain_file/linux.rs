@@ -5,16 +5,16 @@ use std::net::Ipv6Addr;
 
 use diagnostics::{Problem, nearest};
 use linux_edge::budget;
-use linux_edge::domain::{AROUND, Border, Ceiling, CoreLink, Domain, Edge, End, Router, Wire};
+use linux_edge::domain::{AROUND, Border, Ceiling, CoreLink, Demoted, Domain, Edge, End, Router, Wire};
 use linux_edge::ledger::Ledger;
 use linux_edge::policing::Policing;
 use serde::Deserialize;
 use toml::Spanned;
-use wan::{Class, Config, LinkId, Place};
+use wan::{Class, Config, Excess, LinkId, Place};
 
 use super::access::LineTable;
 use super::check::Checker;
-use super::document::Document;
+use super::document::{Document, ExcessWord};
 use super::quantities::{Addresses, Bytes, InterfaceAddress, Rate, Share, Time};
 use crate::linux_routers::Routers;
 use crate::wording::time;
@@ -38,6 +38,9 @@ pub(super) struct LinuxTable {
     /// From one keep-alive to the next.
     #[serde(default)]
     pub(super) keep_alive: Option<Time>,
+    /// Of AF of flows that stay in the domain.
+    #[serde(default)]
+    pub(super) excess: Option<ExcessWord>,
     #[serde(default)]
     pub(super) control: Option<CeilingTable>,
     #[serde(default)]
@@ -150,6 +153,12 @@ pub(super) fn ceilings(tables: [Option<CeilingTable>; 4]) -> BTreeMap<Class, Cei
     classes.into_iter().zip(tables).filter_map(ceiling).collect()
 }
 
+/// The links over which what is beyond an agreement is marked down: those by which this domain sends, or those by which it receives.
+fn demoted(config: &Config, sends: bool) -> BTreeSet<LinkId> {
+    let of = config.agreements.iter().filter(|agreement| (agreement.from == config.asn) == sends);
+    of.filter(|agreement| agreement.excess == Excess::Demote).map(|agreement| agreement.link).collect()
+}
+
 /// A name that is part of a path, and of no other one.
 pub(super) fn is_namespace(name: &str) -> bool {
     let plain = |at: char| at.is_ascii_alphanumeric() || matches!(at, '-' | '_' | '.');
@@ -246,13 +255,24 @@ impl Checker<'_> {
             ceilings: ceilings([table.control, table.ef, table.af4, table.af1]),
             processing: table.processing.0,
             policing: Policing::Classes,
+            demoted: Demoted {
+                inside: table.excess == Some(ExcessWord::Demote),
+                to: demoted(config, true),
+                from: demoted(config, false),
+            },
         };
         if let Err(what) = domain.check() {
             return self.wrong(at, what, &format!("docs/wan.md says what [{name}] needs"));
         }
         self.is_bounded(at, &domain, config)?;
         self.is_kept(document, &domain, config)?;
-        let keep_alive = table.keep_alive.map_or(KEEP_ALIVE, |interval| interval.0);
+        let keep_alive = self.keep_alive(at, table.keep_alive, &domain)?;
+        Ok(Routers { domain, namespaces, keep_alive })
+    }
+
+    /// Nanoseconds from one keep-alive to the next, for which there is room.
+    pub(super) fn keep_alive(&self, at: usize, said: Option<Time>, domain: &Domain) -> Result<u64, Problem> {
+        let keep_alive = said.map_or(KEEP_ALIVE, |interval| interval.0);
         if keep_alive > 0 && !(LEAST_KEEP_ALIVE..=LONGEST_KEEP_ALIVE).contains(&keep_alive) {
             let what = format!(
                 "`keep-alive` is {}; from {} to {} is possible, or \"0 s\" for none",
@@ -262,8 +282,8 @@ impl Checker<'_> {
             );
             return self.wrong(at, what, "100 ms is usual");
         }
-        self.has_room(at, &domain, keep_alive)?;
-        Ok(Routers { domain, namespaces, keep_alive })
+        self.has_room(at, domain, keep_alive)?;
+        Ok(keep_alive)
     }
 
     /// Keep-alives and answers to those of neighbours are served before all else: they are part of what control may take of each port, half of it each.

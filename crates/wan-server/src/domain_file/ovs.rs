@@ -3,10 +3,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 use diagnostics::{Problem, nearest};
-use linux_edge::domain::{Border, CoreLink, Domain, Edge, End, Router};
+use linux_edge::domain::{Border, CoreLink, Demoted, Domain, Edge, End, Router};
 use linux_edge::policing::Policing;
 use ovs_edge::domain::Station;
 use ovs_edge::execute::Location;
+use ovs_edge::keep_alive::sent_back;
+use ovs_edge::tables::watched;
 use serde::Deserialize;
 use toml::Spanned;
 use wan::{Config, LinkId};
@@ -31,6 +33,9 @@ const MTU: u32 = 1_540;
 pub(super) struct OvsTable {
     /// What a switch takes until a packet is in a queue.
     processing: Time,
+    /// From one keep-alive to the next.
+    #[serde(default)]
+    keep_alive: Option<Time>,
     #[serde(default)]
     control: Option<CeilingTable>,
     #[serde(default)]
@@ -210,6 +215,7 @@ impl Checker<'_> {
             ceilings: ceilings([table.control, table.ef, table.af4, table.af1]),
             processing: table.processing.0,
             policing: Policing::Meters,
+            demoted: Demoted::default(),
         };
         let domain = ovs_edge::Domain { plan, stations };
         if let Err(what) = domain.check() {
@@ -217,7 +223,24 @@ impl Checker<'_> {
         }
         self.is_bounded(at, &domain.plan, config)?;
         self.is_kept(document, &domain.plan, config)?;
-        Ok(Switches { domain, locations })
+        let keep_alive = self.keep_alive(at, table.keep_alive, &domain.plan)?;
+        if keep_alive > 0 {
+            let wires = (0..domain.plan.routers.len()).flat_map(|switch| watched(&domain, switch));
+            let mut wires = wires.map(|(_, wire)| wire);
+            let needed = (ovs_edge::keep_alive::BYTES as u64 * 8 * 1_000_000_000).div_ceil(keep_alive);
+            let is_answered = |wire| {
+                sent_back(&domain.plan, wire).is_some_and(|(rate, _)| rate.saturating_mul(1_000) >= needed)
+            };
+            if !wires.all(is_answered) {
+                let what = "`control` has no room for keep-alives that switches send back";
+                return self.wrong(
+                    at,
+                    what,
+                    "say more for `control`, or make `keep-alive` longer or \"0 s\"",
+                );
+            }
+        }
+        Ok(Switches { domain, locations, keep_alive })
     }
 
     /// Switches by their names, and where they are.

@@ -171,7 +171,7 @@ fn switches_conform_but_for_what_meters_round_up() {
         for class in [Class::Ef, Class::Af4] {
             for (from, to) in [(border(1), border(2)), (border(2), border(1))] {
                 let course = Course::new(from, to, class, packet);
-                let course = Course { rounding: 1_400, has_edges: false, ..course };
+                let course = Course { rounding: 20_000, has_edges: false, ..course };
                 let edge = || WithoutSwitches(ovs_edge::OvsEdge::new(switches.domain.clone()).unwrap());
                 assert_eq!(conforms(&mut edge(), course), Ok(()), "{course:?}");
                 rounded += usize::from(conforms(&mut edge(), Course { rounding: 32, ..course }).is_err());

@@ -179,12 +179,6 @@ fn routers_that_do_not_fit_together_are_told() {
             "[[linux.border]]",
         ),
         ("interface = \"edge0\"", "interface = \"edge0; true\"", "no name", "[linux]"),
-        (
-            "destinations = [65002, 65003]\n",
-            "destinations = [65002, 65003]\nexcess = \"demote\"\n",
-            "routers drop what is beyond an agreement",
-            "[[agreement]]",
-        ),
         ("processing = \"1 ms\"\n", "", "missing field `processing`", ""),
         ("[linux]\n", "[declared]\nedges = [\"a\"]\n\n[linux]\n", "there twice", "[linux]"),
     ];
@@ -231,8 +225,32 @@ fn an_access_is_a_link_of_two_rates_that_varies_and_loses() {
 }
 
 #[test]
+fn what_is_beyond_an_agreement_is_marked_down_where_it_says_so() {
+    let demoted = |text: &str| match DomainFile::read("domain.toml", text).unwrap().inside {
+        Within::Linux(routers) => routers.domain.demoted,
+        other => panic!("{other:?}"),
+    };
+    assert!(!demoted(LINUX_WEST).is_any());
+    // The first agreement is that by which this domain sends.
+    let says = |times: usize| {
+        let line = "destinations = [65002, 65003]\n";
+        LINUX_WEST.replacen(line, &format!("{line}excess = \"demote\"\n"), times)
+    };
+    let of = demoted(&says(1));
+    assert_eq!((of.inside, of.from.len(), of.to), (false, 0, [LinkId(1)].into()));
+    let inside = demoted(&LINUX_WEST.replacen("[linux]\n", "[linux]\nexcess = \"demote\"\n", 1));
+    assert!(inside.inside && inside.to.is_empty());
+}
+
+#[test]
 fn switches_that_do_not_fit_together_are_told() {
     let cases = [
+        (
+            "destinations = [65002, 65003]\n",
+            "destinations = [65002, 65003]\nexcess = \"demote\"\n",
+            "meters of Open vSwitch drop",
+            "[[agreement]]",
+        ),
         ("unix:/run", "tcp:/run", "no socket of a bridge", "[[ovs.switch]]"),
         ("02:01:00:01:00:00", "03:01:00:01:00:00", "no address of a station", "[[ovs.edge]]"),
         (

@@ -22,14 +22,14 @@ const FILES: [(u32, &str); 3] = [
 ];
 
 /// What a monitor says, and when.
-struct Monitor {
+pub(crate) struct Monitor {
     told: Receiver<(Instant, Event)>,
     /// What was not asked for yet.
     passed: Vec<(Instant, Event)>,
 }
 
 impl Monitor {
-    fn of(domains: &Domains, asn: u32) -> Self {
+    pub(crate) fn of(domains: &Domains, asn: u32) -> Self {
         let mut client = domains.client(asn).unwrap();
         client.ask(&Ask::Monitor).unwrap();
         let (tell, told) = channel();
@@ -45,13 +45,13 @@ impl Monitor {
     }
 
     /// What was told up to now is asked for no more.
-    fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.passed.clear();
         self.told.try_iter().for_each(drop);
     }
 
     /// The first event that is so and was not found before. Others are kept: an end may hear of another way before it sees the cut itself.
-    fn first<T>(&mut self, what: &str, is_so: impl Fn(&Event) -> Option<T>) -> (Instant, T) {
+    pub(crate) fn first<T>(&mut self, what: &str, is_so: impl Fn(&Event) -> Option<T>) -> (Instant, T) {
         let kept = self.passed.iter().enumerate().find_map(|(at, (_, event))| Some((at, is_so(event)?)));
         if let Some((at, found)) = kept {
             return (self.passed.remove(at).0, found);
@@ -67,7 +67,7 @@ impl Monitor {
         }
     }
 
-    fn link(&mut self, link: u32, is_up: bool) -> Instant {
+    pub(crate) fn link(&mut self, link: u32, is_up: bool) -> Instant {
         let is_of = |event: &Event| match event {
             Event::Link { link: of, is_up: state, .. } if (*of, *state) == (link, is_up) => Some(()),
             _ => None,
@@ -77,7 +77,7 @@ impl Monitor {
 }
 
 /// Under a load of tests a keep-alive may come late by more than the usual tenth of a second.
-fn interval() -> String {
+pub(crate) fn interval() -> String {
     std::env::var("PUNCTUAL_KEEP_ALIVE").unwrap_or_else(|_| "300 ms".to_owned())
 }
 

@@ -1,14 +1,16 @@
 //! Managers whose domains are switches of Open vSwitch: labels of MPLS are told from domain to domain, and what switches hold is taken up.
 use std::collections::BTreeSet;
 use std::process::Command;
+use std::time::Instant;
 
-use lab::wan::WanLab;
+use lab::wan::{How, WanLab, cut};
 use testkit::patience::patiently_or;
 use wan::{Class, LinkId, Place};
 use wan_server::conformance::{Course, conforms};
-use wan_server::protocol::{Answer, Ask};
+use wan_server::protocol::{Answer, Ask, Event};
 use wan_server::{DomainFile, Switches, Within};
 
+use crate::cuts::{Monitor, interval};
 use crate::domains::{Domains, EAST, PATIENT, TRANSIT, WEST};
 use crate::routers::{asked, in_lab};
 
@@ -19,13 +21,18 @@ const FILES: [(u32, &str); 3] = [
     (EAST, include_str!("../../examples/ovs/east.toml")),
 ];
 
-/// The files of the examples for this lab.
+/// The files of the examples for this lab, whose links are not looked at.
 fn texts(lab: &WanLab) -> [(u32, String); 3] {
+    looking(lab, "0 s")
+}
+
+/// The same with links that are looked at so often.
+fn looking(lab: &WanLab, keep_alive: &str) -> [(u32, String); 3] {
     let name = &lab.record().name;
     FILES.map(|(asn, text)| {
         let text = text.replace("\"line-router", &format!("\"{name}-router"));
         let text = text.replace("lab/line/", &format!("lab/{name}/"));
-        (asn, text.replacen("[ovs]\n", &format!("{PATIENT}\n[ovs]\n"), 1))
+        (asn, text.replacen("[ovs]\n", &format!("{PATIENT}\n[ovs]\nkeep-alive = \"{keep_alive}\"\n"), 1))
     })
 }
 
@@ -118,7 +125,7 @@ fn labels_are_told_from_domain_to_domain_and_taken_up() {
 #[test]
 fn real_switches_conform_as_the_declared_back_end_does() {
     // So many bytes at once that rates alone decide.
-    in_lab(&LINE.replace("burst = 6000 ", "burst = 60000 "), |lab| {
+    in_lab(&LINE.replace("burst = 20000 }\naf4", "burst = 200000 }\naf4"), |lab| {
         let addresses = ["10.1.0.2", "10.3.0.2"].map(|text| text.parse().unwrap());
         let link = |number| Place::Border(LinkId(number));
         for (at, from, to) in [(0, Place::Edges, link(1)), (0, link(1), Place::Edges), (1, link(1), link(2))]
@@ -128,8 +135,40 @@ fn real_switches_conform_as_the_declared_back_end_does() {
             let mut backend = switches.start(|what| panic!("{what}")).unwrap();
             // In transit there is no edge that lets a flow in.
             let course = Course::new(from, to, Class::Ef, 333);
-            let course = Course { addresses, rounding: 1_400, has_edges: at == 0, ..course };
+            let course = Course { addresses, rounding: 20_000, has_edges: at == 0, ..course };
             assert_eq!(conforms(&mut backend, course), Ok(()), "{course:?}");
         }
+    });
+}
+
+#[test]
+fn a_session_ends_with_its_reason_when_a_link_of_switches_is_cut_down_silently_or_one_way() {
+    in_lab(LINE, |lab| {
+        let domains = Domains::of("switch-cuts", looking(lab, &interval()));
+        let mut monitors = [WEST, TRANSIT].map(|asn| Monitor::of(&domains, asn));
+        let name = &lab.record().name;
+        for how in [How::Silent, How::OneWay, How::Down] {
+            let admitted = domains.admitted(&asked(7_411));
+            monitors.iter_mut().for_each(Monitor::forget);
+            let began = Instant::now();
+            cut(name, 1, how).unwrap();
+            // Each end sees it by itself.
+            let known: Vec<_> = monitors.iter_mut().map(|monitor| monitor.link(1, false) - began).collect();
+            eprintln!("{how:?}, keep-alives each {}: known after {known:.1?}", interval());
+            let (_, why) = monitors[0].first("end", |event| match event {
+                Event::Ended { session, why } if *session == admitted.session => Some(why.clone()),
+                _ => None,
+            });
+            assert_eq!((why.asn, why.reason.as_str(), why.link), (WEST, "link-down", Some(1)), "{why:?}");
+            cut(name, 1, How::Joined).unwrap();
+            for monitor in &mut monitors {
+                monitor.link(1, true);
+            }
+            domains.aggregates(0);
+        }
+        // Link 2 was looked at all the time, and was never cut.
+        let links = domains.status(TRANSIT).links;
+        assert!(links.iter().all(|link| link.is_up), "{links:?}");
+        domains.admitted(&asked(7_412));
     });
 }
