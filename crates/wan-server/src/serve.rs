@@ -107,7 +107,7 @@ pub(crate) fn run(
         Within::Lan(plan) => Box::new(plan.start(path, running_manager::tell).map_err(failed)?),
     };
     let links = match &file.inside {
-        Within::Declared(_) => None,
+        Within::Declared(_) | Within::Lan(_) => None,
         Within::Linux(routers) => Some(routers.links()),
         Within::Ovs(switches) => Some(switches.links()),
     };

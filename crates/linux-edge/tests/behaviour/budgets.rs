@@ -85,7 +85,7 @@ fn what_is_beyond_contracts_passes_links_that_are_free() {
                 least_packet: 500,
                 largest_packet: 500,
             };
-            let promise = Promise { demand, delay: u64::MAX / 1_000, jitter: u64::MAX / 1_000 };
+            let promise = Promise { demand, delay: u64::MAX / 1_000, jitter: u64::MAX / 1_000, loss: 0 };
             let (seen, beyond) = play(&domain, std::slice::from_ref(&promise), is_full, &mut random);
             assert!(seen[0].is_some() && beyond.sent > 0, "seed {seed}");
             assert!(beyond.arrived == beyond.sent || is_full, "seed {seed}: {beyond:?}");

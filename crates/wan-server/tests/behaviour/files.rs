@@ -248,7 +248,7 @@ fn switches_that_do_not_fit_together_are_told() {
         (
             "destinations = [65002, 65003]\n",
             "destinations = [65002, 65003]\nexcess = \"demote\"\n",
-            "meters of Open vSwitch drop",
+            "meters of switches drop",
             "[[agreement]]",
         ),
         ("unix:/run", "tcp:/run", "no socket of a bridge", "[[ovs.switch]]"),
