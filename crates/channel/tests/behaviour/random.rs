@@ -2,9 +2,9 @@
 use std::collections::{BTreeSet, HashSet};
 
 use channel::{
-    Batch, Channel, ConsumerId, ConsumerSettings, Dispatch, Full, Gather, Header, Interest, Keep, Kept, Limits,
-    Multicast, Order, Part, PublisherId, PublisherSettings, Queue, Refused, Run, Share, Signal, Tree, Window,
-    Worker,
+    Batch, Channel, ConsumerId, ConsumerSettings, Dispatch, Full, Gather, Header, Interest, Keep, Kept,
+    Limits, Multicast, Order, Part, PublisherId, PublisherSettings, Queue, Refused, Run, Share, Signal, Tree,
+    Window, Worker,
 };
 use testkit::random::Random;
 

@@ -45,7 +45,9 @@ impl Logical {
     fn timers_of(&self, component: &str) -> Vec<u32> {
         let of_it = |timed: &&Timed| *timed.component == *component;
         let state = self.state.lock();
-        state.map(|state| state.timers.iter().filter(of_it).map(|timed| timed.number).collect()).unwrap_or_default()
+        state
+            .map(|state| state.timers.iter().filter(of_it).map(|timed| timed.number).collect())
+            .unwrap_or_default()
     }
 }
 
@@ -66,12 +68,7 @@ impl Server {
     ///
     /// # Errors
     /// It is not there within the limit.
-    pub fn await_boundary(
-        &self,
-        component: &str,
-        is_last: bool,
-        limit: Duration,
-    ) -> Result<(), ServerError> {
+    pub fn await_boundary(&self, component: &str, is_last: bool, limit: Duration) -> Result<(), ServerError> {
         let (begun, mut boundary) = (Instant::now(), self.boundary(component, is_last));
         while !boundary.is_passed() {
             if begun.elapsed() > limit {

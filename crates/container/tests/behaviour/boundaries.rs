@@ -199,5 +199,8 @@ fn what_joins_keep_is_set_aside_and_comes_back_whole() {
     }
     server.join("join", "sum.input", 2, &joins::pool(None)).unwrap();
     assert_eq!(server.put_back("join"), Err(ServerError::Unknown("join".to_owned())));
-    assert_eq!(server.set_aside("out of the world"), Err(ServerError::Unknown("out of the world".to_owned())));
+    assert_eq!(
+        server.set_aside("out of the world"),
+        Err(ServerError::Unknown("out of the world".to_owned()))
+    );
 }

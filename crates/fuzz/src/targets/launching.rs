@@ -36,6 +36,9 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         Order::Release(handed.positions.clone()),
         Order::TellPublished(vec![name()]),
         Order::Resume(name()),
+        Order::EndInterval { component: name(), is_last: true, limit: 1 },
+        Order::SetAside(vec![name()]),
+        Order::Acknowledge { limit: 1 },
         Order::Finish { connections: vec![name()], published: handed.published.clone(), limit: 1 },
     ];
     let told = [
