@@ -478,6 +478,8 @@ impl Executor for Model {
     }
 
     fn stop(&mut self) -> Vec<String> {
+        // What a process had set aside ends with it.
+        self.aside.keys().cloned().collect::<Vec<_>>().iter().for_each(|end| self.drop_aside(end));
         self.halves.clear();
         self.components.clear();
         Vec::new()

@@ -181,6 +181,111 @@ fn what_calls_a_component_that_rests_does_so_too() {
     world.judge("after");
 }
 
+/// The orders of a change in their order, shortly.
+fn places(world: &World, orders: &[&str]) -> Vec<Option<usize>> {
+    let text = format!("{:?}", world.orders);
+    orders.iter().map(|order| text.find(order)).collect()
+}
+
+fn in_order(world: &World, orders: &[&str]) {
+    let places = places(world, orders);
+    assert!(places.is_sorted() && places.iter().all(Option::is_some), "{places:?} {:?}", world.orders);
+}
+
+/// What a conjunction keeps waits for events of the next plan, and is given up as a whole, with all that it keeps. If the change is not, it has all of it.
+#[test]
+fn a_conjunction_gives_up_what_it_keeps_with_the_change_alone() {
+    let nested = concat!(
+        "port.in.join = { kind = \"disjunction\", parts = [\"both\", \"ab\"] }\n",
+        "port.in.group.both = { kind = \"conjunction\", parts = [\"ab\", \"cb\"] }\n"
+    );
+    let flat = "port.in.join = { kind = \"conjunction\", parts = [\"ab\", \"cb\"] }\n";
+    for (join, limit) in [(flat, "900 ms"), (nested, "900 ms"), (flat, "1 us")] {
+        let text = PLAN.replace("queue = { depth = 4 }\n", "").replace("40 ms", limit);
+        let text = text.replace("[connection.bc]\nfrom = \"b.out\"\nto = [\"c.in\"]\n", "");
+        let text = text.replace("[component.c]", &format!("{join}[component.c]"));
+        let plan = format!("{text}[connection.cb]\nfrom = \"c.out\"\nto = [\"b.in\"]\n");
+        let (mut told, mut given_up, mut refused) = (0, 0, 0);
+        for seed in 0..20 {
+            let mut world = World::new(seed, "between");
+            world.network.borrow_mut().begin();
+            assert_eq!(world.apply(1, &plans::target(&plan)), Outcome::Done(Vec::new()));
+            for number in 10..20 {
+                world.request(number, Request::Status);
+                world.run_until(number);
+            }
+            world.orders.clear();
+            let outcome = world.apply(2, &plans::target(&changed(&plan)));
+            let network = world.network.borrow();
+            assert!(
+                network.wrong.is_empty() && network.lost.is_empty(),
+                "{:?} {:?}",
+                network.wrong,
+                network.lost
+            );
+            given_up += network.given_up.len() as u64;
+            match outcome {
+                Outcome::Done(notes) => {
+                    told += notes.iter().filter_map(|note| told_up(note)).sum::<u64>();
+                    in_order(
+                        &world,
+                        &["Passivate(\"a\")", "Finish", "SetAside([\"b.in\"])", "Activate(\"a\")"],
+                    );
+                }
+                Outcome::Refused(why) => refused += u64::from(why.contains("rested for more than")),
+                Outcome::Status(_) => unreachable!(),
+            }
+            drop(network);
+            calm(&mut world);
+            world.judge(limit);
+        }
+        assert_eq!((told, refused), (given_up, if limit == "1 us" { 20 } else { 0 }));
+        assert_eq!(given_up > 0, limit != "1 us", "{join}");
+    }
+}
+
+/// What is read at instants was read, and what rests does so at the end of an interval.
+#[test]
+fn reads_at_instants_end_with_an_interval() {
+    let plan = PLAN.replace("queue = { depth = 4 }\n", "").replacen(
+        "port.tick.period = \"1 ms\"\n[component.c]",
+        "port.tick = { period = \"1 ms\", timing = \"let\", samples = [\"in\"] }\n[component.c]",
+        1,
+    );
+    assert_ne!(plan, PLAN);
+    let mut world = World::new(1, "between");
+    assert_eq!(world.apply(1, &plans::target(&plan)), Outcome::Done(Vec::new()));
+    world.orders.clear();
+    let next = plans::target(&changed(&plan));
+    assert!(matches!(world.apply(2, &next), Outcome::Done(_)));
+    // `b` goes on: its interval ends, and others begin.
+    in_order(
+        &world,
+        &["Passivate(\"a\")", "Finish", "EndInterval { component: \"b\", is_last: false", "Set(\"a\""],
+    );
+    world.orders.clear();
+    let other = changed(&plan).replace("[component.c]", "settings.a = 3\n[component.c]");
+    assert!(matches!(world.apply(3, &plans::target(&other)), Outcome::Done(_)));
+    let last = "EndInterval { component: \"b\", is_last: true";
+    in_order(&world, &["Passivate(\"a\")", "Finish", last, "Passivate(\"b\")", "TellPublished", "Set(\"b\""]);
+    calm(&mut world);
+    world.judge("after");
+}
+
+/// What goes by a gateway has come to the next one, and was handed on there, before it is handled.
+#[test]
+fn gateways_acknowledge_what_is_on_its_way() {
+    let plan = PLAN.replace("[connection.bc]", "[connection.bc]\nservice = \"federated\"");
+    let mut world = World::new(1, "between");
+    assert_eq!(world.apply(1, &plans::target(&plan)), Outcome::Done(Vec::new()));
+    world.orders.clear();
+    let next = plan.replace("[component.c]", "settings.a = 3\n[component.c]");
+    assert!(matches!(world.apply(2, &plans::target(&next)), Outcome::Done(_)));
+    in_order(&world, &["Passivate(\"b\")", "Acknowledge", "Finish { connections: [\"bc\"]", "Set(\"b\""]);
+    calm(&mut world);
+    world.judge("after");
+}
+
 /// What is handed over rests, too, also if nothing else does.
 #[test]
 fn a_process_is_handed_over_within_the_time_of_the_plan() {

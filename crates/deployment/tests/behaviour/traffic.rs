@@ -436,14 +436,7 @@ impl Model {
     /// What has come to the gateway of this process was handed on.
     pub(crate) fn handed_on(&mut self) {
         let tag = self.tag;
-        let has_come = |it: &Flight| it.has_come && it.to.0 == tag;
-        while let Some(number) = {
-            let found =
-                self.network.borrow().flights.iter().find(|it| has_come(it)).map(|it| it.event.number);
-            found
-        } {
-            self.arrive_event(|flight| flight.event.number == number);
-        }
+        while self.arrive_event(|flight| flight.has_come && flight.to.0 == tag) {}
     }
 
     /// A component handles what waits in these ends, but for what a conjunction keeps; says whether it has in time.
