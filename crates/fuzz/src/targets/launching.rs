@@ -2,8 +2,8 @@
 use assembly::{Catalogue, Manifest};
 use deployment::{
     Answer, ChainReport, ChainStatus, ComponentServer, ComponentStatus, ConnectionReport, ConnectionStatus,
-    Control, ControlAnswer, Executor, Frozen, GatewayStatus, HandedOver, HopStatus, Instruction, Lines,
-    Matched, Order, Part, Performed, Phase, PlanStatus, Position, Work, line, read,
+    Control, ControlAnswer, Executor, Frozen, GatewayStatus, GivenUp, HandedOver, HopStatus, Instruction,
+    Lines, Matched, Order, Part, Performed, Phase, PlanStatus, Position, Work, line, read,
 };
 use diagnostics::Source;
 
@@ -26,6 +26,7 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         states: vec![Frozen { component: name(), state: vec![0, 255] }],
         positions: vec![position()],
         published: vec![position()],
+        given_up: vec![GivenUp { port: name(), events: 2 }],
     };
     let handing = vec![
         Order::Hold,
