@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::diff::{Version, carried};
-use crate::plan::{Component, Connection, Plan, Port, Process, ServiceKind, Timing};
+use crate::plan::{Component, Connection, Plan, Port, Process, ServiceKind};
 
 /// Whether a component can go on with the state of a former one: both are of one type, and the types of both versions are swappable.
 pub(crate) fn can_go_on(old: Version<'_>, was: &Component, new: Version<'_>, is: &Component) -> bool {
@@ -76,10 +76,10 @@ pub(crate) fn goes_on(old: Version<'_>, new: Version<'_>, process: &str) -> bool
     connections(new, process).iter().all(|(name, _)| is_same(name) && by_topic(name))
 }
 
-/// Whether nothing is kept for a port beyond its queue. What a join or a timer keeps of earlier events is in the container, and no component
-/// can hand it on.
+/// Whether nothing is kept for a port beyond what is handled before the process hands over. What a join keeps of earlier events is in the container, and
+/// no component can hand it on. What is read at instants is read until the end of the last interval.
 fn is_plain(port: &Port) -> bool {
-    port.join.is_none() && port.samples.is_empty() && port.timing != Timing::Let
+    port.join.is_none()
 }
 
 /// The connections that have an end in a process.

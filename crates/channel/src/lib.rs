@@ -39,6 +39,7 @@ mod event;
 mod fan_out;
 mod index;
 mod interest;
+mod kept;
 mod machine;
 mod matching;
 mod peers;
@@ -51,6 +52,7 @@ mod verdicts;
 pub use batch::{Batch, Multicast, Run};
 pub use event::{Header, Part};
 pub use interest::Interest;
+pub use kept::{Kept, KeptByJoin, KeptByPart};
 pub use machine::Channel;
 pub use peers::{
     ConsumerId, ConsumerSettings, Counts, Dispatch, Gather, PublisherId, PublisherSettings, Refused, Share,

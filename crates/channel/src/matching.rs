@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use filter::Fields;
 
 use crate::event::{Header, Part};
+use crate::kept::{KeptByJoin, KeptByPart};
 use crate::tree::{Keep, Tree};
 
 /// A tree with its state.
@@ -251,11 +252,8 @@ impl<E: Clone + Fields> Join<E> {
 
     /// Keeps what a part has added to the output behind `mark`; delivers all if it was the last that was missing.
     fn keep(&mut self, index: usize, mark: usize, now: u64, out: &mut Vec<Part<E>>) -> Outcome {
+        let most = self.most();
         let Some(part) = self.parts.get_mut(index) else { return Outcome::Refused };
-        let most = match self.keep {
-            Keep::First | Keep::Last => 1,
-            Keep::All(most) => most,
-        };
         if self.keep == Keep::Last {
             part.kept.clear();
             part.times = 0;
@@ -278,6 +276,44 @@ impl<E: Clone + Fields> Join<E> {
         }
         self.until = None;
         Outcome::Delivered
+    }
+
+    /// Its parts at work.
+    pub(crate) fn nodes(&mut self) -> impl Iterator<Item = &mut Node<E>> {
+        self.parts.iter_mut().map(|part| &mut part.node)
+    }
+
+    /// Takes out what it keeps itself.
+    pub(crate) fn take_kept(&mut self) -> KeptByJoin<E> {
+        let take = |part: &mut Waiting<E>| KeptByPart {
+            kept: core::mem::take(&mut part.kept),
+            times: core::mem::take(&mut part.times),
+        };
+        KeptByJoin { parts: self.parts.iter_mut().map(take).collect(), until: self.until.take() }
+    }
+
+    /// Whether it could keep this: it has as many parts, one at least has nothing, and none has more than is allowed.
+    pub(crate) fn could_keep(&self, kept: &KeptByJoin<E>) -> bool {
+        let most = self.most();
+        kept.parts.len() == self.parts.len()
+            && kept.parts.iter().any(|part| part.kept.is_empty())
+            && kept.parts.iter().all(|part| part.times <= most && part.kept.is_empty() == (part.times == 0))
+    }
+
+    /// Keeps this itself instead of what it has.
+    pub(crate) fn put_kept(&mut self, kept: KeptByJoin<E>) {
+        self.until = kept.until;
+        for (part, kept) in self.parts.iter_mut().zip(kept.parts) {
+            (part.kept, part.times) = (kept.kept, kept.times);
+        }
+    }
+
+    /// How many times a part keeps something at most.
+    const fn most(&self) -> u16 {
+        match self.keep {
+            Keep::First | Keep::Last => 1,
+            Keep::All(most) => most,
+        }
     }
 
     fn due(&self) -> Option<u64> {

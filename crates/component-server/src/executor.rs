@@ -479,6 +479,33 @@ impl Executor for Runner {
                 let left = self.left();
                 self.server()?.finish(name, ends, left).map_err(text)?;
             }
+            Work::HandedOn => {
+                let left = self.left();
+                let running = self.gateway.as_ref().ok_or("the process has no gateway")?;
+                if !running.gateway.await_handed_on(left) {
+                    return Err(
+                        "what has come to the gateway is still handed on: its consumers are slow".to_owned()
+                    );
+                }
+            }
+            Work::Acknowledged => {
+                let left = self.left();
+                let running = self.gateway.as_ref().ok_or("the process has no gateway")?;
+                if !running.gateway.await_acknowledged(left) {
+                    return Err("what was published by the gateway has not come to all gateways: one of them is slow, or suspended".to_owned());
+                }
+            }
+            Work::EndInterval(name, is_last) => {
+                let left = self.left();
+                self.server()?.await_boundary(name, *is_last, left).map_err(text)?;
+            }
+            Work::GoOn(name) => self.server()?.go_on_at_instants(name),
+            Work::SetAside(join) => {
+                let events = self.server()?.set_aside(join).map_err(text)?;
+                return Ok(Performed::Aside(u64::try_from(events).unwrap_or(u64::MAX)));
+            }
+            Work::PutBack(join) => self.server()?.put_back(join).map_err(text)?,
+            Work::DropAside(join) => self.server()?.drop_aside(join),
             Work::Settle => self.server()?.settle(PATIENCE),
             Work::Freeze(name) => {
                 let server = self.server()?;

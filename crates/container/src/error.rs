@@ -46,6 +46,8 @@ pub enum ServerError {
     },
     /// Events of this connection still wait or are handled after the time for that.
     Waiting(String),
+    /// No interval of the timers of this component has ended within the time for that.
+    Interval(String),
     /// This connection is not matched with all endpoints that the process before it was matched with.
     NotMatched(String),
     /// A port needs exactly one connection, and has none.
@@ -128,6 +130,10 @@ impl fmt::Display for ServerError {
             Self::Waiting(connection) => write!(
                 out,
                 "events of connection {connection} still wait, or their handler works: try again when there are fewer"
+            ),
+            Self::Interval(instance) => write!(
+                out,
+                "no interval of {instance} has ended: allow for a period of its timers and an interval"
             ),
             Self::NotMatched(connection) => write!(
                 out,

@@ -35,6 +35,7 @@
 //! assert_eq!(harness.published::<Fix>("smooth"), [Fix(4.0), Fix(6.0)]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+mod aside;
 mod calls;
 mod cell;
 mod chains;
@@ -70,6 +71,7 @@ mod target;
 mod turn;
 mod watch;
 
+pub use aside::Aside;
 pub use calls::{Facet, Provider, Receptacle};
 pub use cell::State;
 pub use chains::{Chain, ChainScore, Exceeded, Hop, Limit, MOST_HOPS, Quantiles, Stalled, Times};
@@ -90,7 +92,7 @@ pub use federated_service::ByGateway;
 pub use hand_over::{Elsewhere, Matched, Position};
 pub use harness::Harness;
 pub use instance::ComponentType;
-pub use logical::Instants;
+pub use logical::{Boundary, Instants};
 pub use outcome::{Failure, Outcome};
 pub use policy::{Container, Placement, Policy, Threads};
 pub use ports::{AttachError, Consumer, Emitter, Publisher, Sink, Tick, Timer};

@@ -1,10 +1,12 @@
 //! A server: containers, their components, and how they are connected.
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use crate::aside::Aside;
 use crate::cell::{Cell, State};
 use crate::chains::{Clocks, Comparison, Probes, Track};
 use crate::component::{Component, Hook};
@@ -46,6 +48,8 @@ pub struct Server {
     pub(crate) connections: Vec<Connected>,
     pub(crate) next_connection: u32,
     pub(crate) joins: Vec<PortOfParts>,
+    /// What was set aside of joins, by their names.
+    pub(crate) aside: BTreeMap<String, Vec<Aside>>,
     pub(crate) logical: Arc<Logical>,
     pub(crate) reads: Vec<Read>,
     pub(crate) chains: Vec<Arc<Track>>,
@@ -110,6 +114,7 @@ impl Server {
             connections: Vec::new(),
             next_connection: 0,
             joins: Vec::new(),
+            aside: BTreeMap::new(),
             reads: Vec::new(),
             chains: Vec::new(),
             clocks: Arc::default(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use filter::{Expression, Program};
 
+use crate::aside::Aside;
 use crate::chains::Clocks;
 use crate::channel_service::Core;
 use crate::context::Clock;
@@ -74,6 +75,15 @@ pub trait End: Send + Sync {
     fn unfinished(&self, instance: &str) -> usize {
         let _ = instance;
         0
+    }
+    /// Takes out what its join has kept; `None` if it is none.
+    fn set_aside(&self) -> Option<Aside> {
+        None
+    }
+    /// Gives its join back what was taken out of one with the same tree, before what that has kept since. Says whether it suits.
+    fn put_back(&self, aside: Aside) -> bool {
+        let _ = aside;
+        false
     }
     /// The end as other processes see it, if it reaches any.
     fn elsewhere(&self) -> Option<&dyn Elsewhere> {

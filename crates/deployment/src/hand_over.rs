@@ -29,6 +29,19 @@ pub struct HandedOver {
     /// The last event that it has published by each connection to other processes; the end is the connection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Position>,
+    /// What conjunctions give up if the change is decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_up: Vec<GivenUp>,
+}
+
+/// What the conjunctions of a port had kept until others came, and give up.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct GivenUp {
+    /// The port, as `component.port`.
+    pub port: String,
+    /// How many events.
+    pub events: u64,
 }
 
 /// Endpoints that an end of a connection is matched with.
@@ -72,6 +85,7 @@ impl HandedOver {
         self.states.extend(later.states);
         self.positions.extend(later.positions);
         self.published.extend(later.published);
+        self.given_up.extend(later.given_up);
     }
 
     /// Gives orders what they are to work with.

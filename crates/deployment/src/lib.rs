@@ -34,7 +34,7 @@ mod work;
 
 pub use chains::measure_of;
 pub use foreign::{foreign_lane, is_foreign};
-pub use hand_over::{Frozen, HandedOver, MOST_STATE, Matched, Position};
+pub use hand_over::{Frozen, GivenUp, HandedOver, MOST_STATE, Matched, Position};
 pub use launchable::{Trouble, deployment_name, launchable, plain_name};
 pub use lines::{LineError, Lines};
 pub use part::{

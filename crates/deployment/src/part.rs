@@ -183,6 +183,13 @@ pub struct ComponentPart {
     pub own: Vec<Half>,
 }
 
+impl ComponentPart {
+    /// Whether it has timers in logical execution time.
+    pub(crate) fn has_instants(&self) -> bool {
+        self.own.iter().any(|half| matches!(half.carrier, Carrier::Timer { logical: Some(_), .. }))
+    }
+}
+
 /// The half of a connection that is in a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Half {

@@ -132,12 +132,39 @@ pub enum Order {
         /// Picoseconds that it may take, with all other orders of the part.
         limit: u64,
     },
+    /// The timers of a component in logical execution time come to the end of an interval: what has come until now was read, and what was published
+    /// because of that has gone out.
+    EndInterval {
+        /// The component.
+        component: String,
+        /// No interval begins after it until the component works again.
+        is_last: bool,
+        /// Picoseconds that it may take, with all other orders of the part.
+        limit: u64,
+    },
+    /// What the conjunctions of these ports keep is set aside, and given up once the change is decided.
+    SetAside(Vec<String>),
+    /// What was published by the gateway has come to the gateways that it is for.
+    Acknowledge {
+        /// Picoseconds that it may take, with all other orders of the part.
+        limit: u64,
+    },
 }
 
 impl Order {
     /// Whether it is for a process that is handed over, and not for the one in its place.
     pub(crate) const fn is_of_former(&self) -> bool {
         matches!(self, Self::TellMatched | Self::HandOver(..))
+    }
+
+    /// How many picoseconds it may wait for what was published.
+    pub(crate) const fn limit_mut(&mut self) -> Option<&mut u64> {
+        match self {
+            Self::Finish { limit, .. } | Self::EndInterval { limit, .. } | Self::Acknowledge { limit } => {
+                Some(limit)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use assembly::{Connection, End, Link, Plan, Port, ServiceKind};
+use assembly::{Connection, End, Link, Plan, Port, ServiceKind, Timing};
 
 use crate::foreign::is_foreign;
 use crate::part::{Carrier, Half, Part};
@@ -23,8 +23,10 @@ struct Quiescence<'t> {
     order: Vec<&'t str>,
     /// Components that rest, with those that the change brings to rest in any case.
     rests: BTreeSet<&'t str>,
-    /// Components of processes that are handed over: these come to rest by themselves.
+    /// Components of processes that are handed over, and come to rest by that.
     handed_over: BTreeSet<&'t str>,
+    /// Components of processes that are handed over, and rest before as all others do.
+    rest_before: BTreeSet<&'t str>,
     /// Direct connections: name, and the components at their ends. A publisher calls its consumer, which rests later than it therefore.
     direct: Vec<(&'t str, &'t str, &'t str)>,
     /// Two connections that meet at a topic, of which the change touches one.
@@ -51,40 +53,47 @@ impl Steps {
         if !is_wanted(old, new) {
             return None;
         }
-        let steps = Self::plain(old, new);
-        let is_last = |batch: &&Batch| batch.orders.iter().any(|it| matches!(it, Order::HandOver(..)));
-        let why = match (steps.batches.iter().find(is_last), Quiescence::of(old, new, &steps)) {
-            // What is in the process is handled when it is handed over.
-            (Some(Batch { process, .. }), _) if is_led => format!(
-                "process {process} is handed over, which a manager lets begin once the change is decided"
-            ),
-            (_, needed) => {
-                let needed = needed?;
-                if needed.is_of_hosts && !is_led {
-                    "it is of several hosts, and no manager leads these: what is on its way between them is not seen"
-                        .to_string()
-                } else {
-                    needed.obstacle()?
-                }
-            }
-        };
+        let why = Quiescence::chosen(old, new, &Self::plain(old, new), is_led).err()?;
         Some(format!(
             "the plan cannot be changed between events: {why}; take out quiesce, or stop the plan and launch the next one"
         ))
     }
 
     /// Components that publish rest first, and what they have published is handled.
-    pub(crate) fn quiesce(&mut self, old: &Target, new: &Target) {
-        let Some(needed) = Quiescence::of(old, new, self) else { return };
-        if needed.obstacle().is_some() {
-            return;
+    pub(crate) fn quiesce(&mut self, old: &Target, new: &Target, is_led: bool) {
+        if let Ok(Some(needed)) = Quiescence::chosen(old, new, self, is_led) {
+            needed.add_to(self, new);
         }
-        needed.add_to(self, new);
     }
 }
 
+/// When components of processes that are handed over come to rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Resting {
+    /// When these are handed over: so they rest for the shortest time.
+    ByHandOver,
+    /// Before, as all others do: so they may be connected with each other, and with others that rest, and all is handled before others decide.
+    Before,
+}
+
 impl<'t> Quiescence<'t> {
-    fn of(old: &'t Target, new: &Target, steps: &Steps) -> Option<Self> {
+    /// What has to rest, and why it cannot if that is so.
+    fn chosen(old: &'t Target, new: &Target, steps: &Steps, is_led: bool) -> Result<Option<Self>, String> {
+        let mut first = None;
+        // What others decide is decided before anything is handed over.
+        let all = if is_led { &[Resting::Before][..] } else { &[Resting::ByHandOver, Resting::Before][..] };
+        for resting in all {
+            let Some(needed) = Self::of(old, new, steps, *resting) else { return Ok(None) };
+            if needed.is_of_hosts && !is_led {
+                return Err("it is of several hosts, and no manager leads these: what is on its way between them is not seen".to_string());
+            }
+            let Some(why) = needed.obstacle() else { return Ok(Some(needed)) };
+            first.get_or_insert(why);
+        }
+        first.map_or(Ok(None), Err)
+    }
+
+    fn of(old: &'t Target, new: &Target, steps: &Steps, resting: Resting) -> Option<Self> {
         if !is_wanted(old, new) {
             return None;
         }
@@ -110,7 +119,12 @@ impl<'t> Quiescence<'t> {
         order.reverse();
         let of_process =
             |name: &&str| old.plan.components.get(*name).is_some_and(|it| processes.contains(&it.process));
-        let handed_over: BTreeSet<&str> = order.iter().copied().filter(of_process).collect();
+        let of_processes: BTreeSet<&str> = order.iter().copied().filter(of_process).collect();
+        let (handed_over, rest_before) = match resting {
+            Resting::ByHandOver => (of_processes, BTreeSet::new()),
+            Resting::Before => (BTreeSet::new(), of_processes),
+        };
+        out.extend(rest_before.iter().map(ToString::to_string));
         let is_changed = |name: &str| out.contains(name) || handed_over.contains(name);
         let mut affected = BTreeMap::new();
         for (name, connection) in &old.plan.connections {
@@ -149,6 +163,7 @@ impl<'t> Quiescence<'t> {
             order,
             rests,
             handed_over,
+            rest_before,
             affected,
         })
     }
@@ -170,6 +185,15 @@ impl<'t> Quiescence<'t> {
                 "the connections {one} and {other} meet at a topic, and what is on its way from one to the other is not seen"
             ));
         }
+        let from_others = |(_, it): &(&String, &Connection)| {
+            it.from.component().is_none()
+                && it.to.iter().any(|to| to.component().is_some_and(|name| self.rest_before.contains(name)))
+        };
+        if let Some((name, _)) = self.old.plan.connections.iter().find(from_others) {
+            return Some(format!(
+                "by the connection {name} a process that is handed over takes what others publish, and that would not be held while the process rests"
+            ));
+        }
         let place = |name: &str| self.order.iter().position(|of| *of == name);
         for (name, from, to) in &self.direct {
             if self.rests.contains(to) && place(to) <= place(from) {
@@ -185,16 +209,12 @@ impl<'t> Quiescence<'t> {
                     "the connection {name} leads to or from a program that is no component server"
                 ));
             }
-            if one != other && link.kind == ServiceKind::Federated {
+            if one != other
+                && link.kind == ServiceKind::Federated
+                && self.old.plan.gateways().get(one).is_some_and(|gateway| gateway.ttl() > 1)
+            {
                 return Some(format!(
-                    "the connection {name} goes by gateways, which do not say what has come"
-                ));
-            }
-            let keeps =
-                self.old.plan.connections.get(name).is_some_and(|it| is_kept(&self.old.plan, name, it));
-            if keeps || layout.read_at_instants(link.to).is_some() {
-                return Some(format!(
-                    "what comes by the connection {name} is kept until something else comes: by a conjunction, or for a timer"
+                    "the connection {name} goes by gateways that pass events on (ttl), and what is on its way behind the first one is not seen"
                 ));
             }
             if one != other && self.handed_over.contains(from) && self.handed_over.contains(to) {
@@ -243,11 +263,9 @@ impl<'t> Quiescence<'t> {
         rounds
     }
 
-    /// The affected connections that lead to a component from one that rests, or that is handed over.
-    fn to(&self, component: &str, is_handed_over: bool) -> Vec<String> {
-        let leads = |(_, (from, to)): &(&&str, &(&str, Vec<&str>))| {
-            to.contains(&component) && self.handed_over.contains(from) == is_handed_over
-        };
+    /// The affected connections that lead to a component from one of these.
+    fn to(&self, component: &str, is_it: &dyn Fn(&str) -> bool) -> Vec<String> {
+        let leads = |(_, (from, to)): &(&&str, &(&str, Vec<&str>))| to.contains(&component) && is_it(from);
         self.affected.iter().filter(leads).map(|(name, _)| name.to_string()).collect()
     }
 
@@ -261,23 +279,73 @@ impl<'t> Quiescence<'t> {
         self.affected.iter().filter(leads).map(|(name, _)| name.to_string()).collect()
     }
 
+    /// Orders by which a component handles what was published for it by these.
+    fn handles(&self, component: &str, is_it: &dyn Fn(&str) -> bool, limit: u64) -> Vec<Order> {
+        let connections = self.to(component, is_it);
+        if connections.is_empty() {
+            return Vec::new();
+        }
+        let ports = self.old.plan.components.get(component).map(|it| &it.ports);
+        let ports = ports.into_iter().flatten();
+        let leads = |name: &&str| connections.iter().any(|of| of == name);
+        let waits = |port: &Port| {
+            let tree = port.join_tree().filter(assembly::JoinTree::waits);
+            tree.is_some_and(|tree| tree.connections().iter().any(|name| leads(&name)))
+        };
+        let keep: Vec<String> =
+            ports.filter(|(_, port)| waits(port)).map(|(port, _)| format!("{component}.{port}")).collect();
+        let layout = self.old.plan.layout();
+        let is_read =
+            |end: &End| end.component() == Some(component) && layout.read_at_instants(end).is_some();
+        let of_it = connections.iter().filter_map(|name| self.old.plan.connections.get(name));
+        let reads = of_it.flat_map(|connection| &connection.to).any(is_read);
+        let component = component.to_string();
+        // The end of the last interval follows anyway.
+        let reads = reads && !self.rests.contains(component.as_str());
+        let mut orders = vec![Order::Finish { connections, published: Vec::new(), limit }];
+        orders.extend(reads.then_some(Order::EndInterval { component, is_last: false, limit }));
+        orders.extend((!keep.is_empty()).then_some(Order::SetAside(keep)));
+        orders
+    }
+
+    /// Orders by which a component comes to rest once it has handled all.
+    fn rest(&self, component: &str, limit: u64) -> Vec<Order> {
+        let mut orders = self.handles(component, &|from| !self.handed_over.contains(from), limit);
+        let ports = self.old.plan.components.get(component).map(|it| &it.ports);
+        let has_instants = ports.into_iter().flatten().any(|(_, port)| port.timing == Timing::Let);
+        if has_instants {
+            // What it has read last goes out, and nothing of a part of an interval. What conjunctions keep is that of the end.
+            let at = orders.iter().position(|it| matches!(it, Order::SetAside(_))).unwrap_or(orders.len());
+            let component = component.to_string();
+            orders.insert(at, Order::EndInterval { component, is_last: true, limit });
+        }
+        orders.push(Order::Passivate(component.to_string()));
+        let from = self.from(component);
+        orders.extend((!from.is_empty()).then_some(Order::TellPublished(from)));
+        orders.extend(self.is_by_gateway(component).then_some(Order::Acknowledge { limit }));
+        orders
+    }
+
+    /// Whether one of the affected connections of a component goes by gateways.
+    fn is_by_gateway(&self, component: &str) -> bool {
+        let layout = self.old.plan.layout();
+        layout.links().any(|link| {
+            let is_far =
+                |end: &End| end.component().is_some_and(|to| self.process(to) != self.process(component));
+            let is_it = self.affected.get(link.name).is_some_and(|(from, _)| *from == component);
+            is_it && link.kind == ServiceKind::Federated && is_far(link.to)
+        })
+    }
+
     fn add_to(&self, steps: &mut Steps, new: &Target) {
         let limit = new.plan.quiesce.unwrap_or_default();
-        let handles = |component: &str, is_handed_over: bool| {
-            let connections = self.to(component, is_handed_over);
-            let order = Order::Finish { connections, published: Vec::new(), limit };
-            (!self.to(component, is_handed_over).is_empty()).then_some(order)
-        };
         let mut parts: Vec<(&str, Vec<Order>)> = Vec::new();
         for name in self.order.iter().filter(|name| self.rests.contains(*name)) {
-            let mut orders: Vec<Order> = handles(name, false).into_iter().collect();
-            orders.push(Order::Passivate(name.to_string()));
-            let from = self.from(name);
-            orders.extend((!from.is_empty()).then_some(Order::TellPublished(from)));
-            parts.push((name, orders));
+            parts.push((name, self.rest(name, limit)));
         }
         for name in self.order.iter().filter(|name| !self.rests.contains(*name)) {
-            parts.push((name, handles(name, false).into_iter().collect()));
+            let orders = self.handles(name, &|from| !self.handed_over.contains(from), limit);
+            parts.push((name, orders));
         }
         // Within a round the order stays: what comes later on a host has what it waits for.
         let rounds = self.rounds();
@@ -286,12 +354,6 @@ impl<'t> Quiescence<'t> {
         let mut batches: Vec<Batch> = Vec::new();
         for (name, orders) in parts {
             add(&mut batches, (self.process(name), round(name)), Phase::Quiesce, orders);
-        }
-        // A process that is handed over has published all when it rests. What of it comes to others they handle before the next one begins.
-        let mut others: Vec<Batch> = Vec::new();
-        for name in &self.order {
-            let orders = handles(name, true).into_iter().collect();
-            add(&mut others, (self.process(name), 0), Phase::HandOver, orders);
         }
         let rest = steps
             .batches
@@ -305,7 +367,7 @@ impl<'t> Quiescence<'t> {
         let is_last = |batch: &Batch| batch.orders.iter().any(|order| matches!(order, Order::HandOver(..)));
         let mut all = batches;
         for batch in core::mem::take(&mut steps.batches) {
-            let own = if is_last(&batch) { self.of_handed_over(&others, &batch.process) } else { Vec::new() };
+            let own = if is_last(&batch) { self.of_handed_over(&batch.process, limit) } else { Vec::new() };
             all.push(batch);
             all.extend(own);
         }
@@ -313,21 +375,15 @@ impl<'t> Quiescence<'t> {
         self.begin_again(steps, new);
     }
 
-    /// Of what others handle, that which comes from this process.
-    fn of_handed_over(&self, others: &[Batch], process: &str) -> Vec<Batch> {
-        let is_from = |name: &String| {
-            self.affected.get(name.as_str()).is_some_and(|(from, _)| self.process(from) == process)
-        };
-        let part = |batch: &Batch| {
-            let mut batch = batch.clone();
-            for order in &mut batch.orders {
-                if let Order::Finish { connections, .. } = order {
-                    connections.retain(is_from);
-                }
-            }
-            batch
-        };
-        others.iter().map(part).collect()
+    /// A process that is handed over has published all when it rests. What of it comes to others they handle before the next one begins.
+    fn of_handed_over(&self, process: &str, limit: u64) -> Vec<Batch> {
+        let is_from = |from: &str| self.handed_over.contains(from) && self.process(from) == process;
+        let mut batches: Vec<Batch> = Vec::new();
+        for name in &self.order {
+            let orders = self.handles(name, &is_from, limit);
+            add(&mut batches, (self.process(name), 0), Phase::HandOver, orders);
+        }
+        batches
     }
 
     /// What has rested although it goes on begins again, with what begins anyway, in the order of the next plan.
@@ -341,7 +397,9 @@ impl<'t> Quiescence<'t> {
             })
             .collect();
         let goes_on = |name: &&&str| {
-            self.old.plan.is_active_at_start(name)
+            // What is handed over begins with that.
+            !self.rest_before.contains(**name)
+                && self.old.plan.is_active_at_start(name)
                 && new.plan.components.contains_key(**name)
                 && new.plan.is_active_at_start(name)
         };
@@ -447,14 +505,5 @@ fn is_call(target: &Target, connection: &Connection) -> bool {
         let of_type = target.plan.components.get(component).map(|it| &it.component_type);
         let port = of_type.and_then(|of_type| target.types.components.get(of_type)?.ports.get(port));
         port.is_some_and(|port| port.kind.is_call())
-    })
-}
-
-/// Whether a conjunction keeps what comes by a connection.
-fn is_kept(plan: &Plan, name: &str, connection: &Connection) -> bool {
-    connection.to.iter().any(|to| {
-        let port = port_of(plan, to);
-        let tree = port.and_then(Port::join_tree);
-        tree.is_some_and(|tree| tree.waits() && tree.connections().contains(&name))
     })
 }

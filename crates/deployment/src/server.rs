@@ -14,6 +14,9 @@ use crate::part::{Carrier, ContainerPart, Half, Part};
 use crate::protocol::{Answer, Instruction, Order, Phase};
 use crate::work::{Executor, Performed, Work};
 
+/// How many nanoseconds a process that is handed over waits for the end of an interval of a component.
+const INTERVALS: u64 = 5_000_000_000;
+
 /// A component server, from its first plan on.
 #[derive(Debug)]
 pub struct ComponentServer<E> {
@@ -55,6 +58,16 @@ pub(crate) struct Change {
 }
 
 impl Change {
+    /// Notes what takes a piece of the change back.
+    pub(crate) fn undo(&mut self, work: Work) {
+        self.undo.push(work);
+    }
+
+    /// Notes what ends with the decision.
+    pub(crate) fn end(&mut self, work: Work) {
+        self.taken.push(work);
+    }
+
     /// Hands something over with the part that is under way.
     pub(crate) fn hand(&mut self, handed: HandedOver) {
         self.handed.entry(self.next.saturating_sub(1)).or_default().extend(handed);
@@ -341,6 +354,9 @@ impl<E: Executor> ComponentServer<E> {
             }),
             Order::TellPublished(connections) => self.tell_published(change, connections),
             Order::Finish { connections, published, .. } => self.finish(connections, published),
+            Order::EndInterval { component, is_last, .. } => self.end_interval(change, component, *is_last),
+            Order::SetAside(ports) => self.set_aside(change, ports),
+            Order::Acknowledge { .. } => self.executor.perform(&Work::Acknowledged).map(drop),
             Order::Release(positions) => self.executor.perform(&Work::Release(positions.clone())).map(drop),
         }
     }
@@ -355,8 +371,13 @@ impl<E: Executor> ComponentServer<E> {
         self.executor.perform(&Work::CatchUp(starts.to_vec()))?;
         self.work(change, Work::Hold, Work::Release(Vec::new()))?;
         for name in names {
-            // What waits for a component of another mode waits for nothing.
-            if self.part.components.get(name).is_some_and(|component| component.is_active) {
+            // What waits for a component of another mode waits for nothing; one that rests since a phase before has handled all.
+            let part = self.part.components.get(name).filter(|component| component.is_active);
+            if let Some(part) = part.filter(|_| !change.undo.contains(&Work::Activate(name.clone()))) {
+                if part.has_instants() {
+                    self.executor.perform(&Work::Within(INTERVALS))?;
+                    self.end_interval(change, name, true)?;
+                }
                 self.executor.perform(&Work::Drain(name.clone()))?;
             }
             self.work(change, Work::Passivate(name.clone()), Work::Activate(name.clone()))?;

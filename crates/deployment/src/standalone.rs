@@ -43,7 +43,7 @@ pub fn standalone(text: &str, process: &str, types: &Catalogue) -> Result<Standa
     }
     let (text, has_chains) = (plan.to_toml(), !plan.chains.is_empty());
     let target = Target { plan, types: types.clone(), ..Target::default() };
-    let steps = Steps::between(&Target::default(), &target);
+    let steps = Steps::between(&Target::default(), &target, false);
     let mut all = vec![Instruction::PreparePlan { epoch: EPOCH, process: process.to_string(), plan: text }];
     let own = steps.batches.into_iter().filter(|batch| batch.process == process);
     all.extend(own.zip(0..).map(|(batch, number)| Instruction::Perform {

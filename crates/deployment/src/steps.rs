@@ -45,9 +45,10 @@ impl Steps {
     }
 
     /// The steps from one plan to another.
-    pub(crate) fn between(old: &Target, new: &Target) -> Self {
+    /// `is_led` is whether others decide, who lead all hosts of the plan.
+    pub(crate) fn between(old: &Target, new: &Target, is_led: bool) -> Self {
         let mut steps = Self::plain(old, new);
-        steps.quiesce(old, new);
+        steps.quiesce(old, new, is_led);
         steps
     }
 

@@ -73,7 +73,7 @@ pub enum Work {
     Positions,
     /// Says which event was published last by each end that publishes to other processes.
     Published,
-    /// The works of the next three kinds wait so many nanoseconds at most from now on, all together.
+    /// The works of the next kinds that wait, up to [`Work::EndInterval`], wait so many nanoseconds at most from now on, all together.
     Within(u64),
     /// Waits until what was published up to these events has been handed on.
     Arrive(Vec<Position>),
@@ -81,6 +81,21 @@ pub enum Work {
     ArriveOrSkip(Vec<Position>),
     /// Waits until nothing of what came by these ends waits for a component.
     Finish(String, Vec<String>),
+    /// Waits until what has come to the gateway was handed on.
+    HandedOn,
+    /// Waits until what was published by the gateway has come to the gateways that it is for.
+    Acknowledged,
+    /// Waits for the end of an interval of a component's timers in logical execution time: what has come to it by now was read, and what was
+    /// published because of that has gone out. If this is said, no interval begins after it until the component is activated.
+    EndInterval(String, bool),
+    /// Lets these timers begin intervals again.
+    GoOn(String),
+    /// Sets aside what a join, by the name of its end, keeps: it delivers nothing of that.
+    SetAside(String),
+    /// Gives a join back what was set aside last.
+    PutBack(String),
+    /// Drops what was set aside of a join.
+    DropAside(String),
     /// Has this gateway instead of the one before. No end of a connection by the one before is there.
     Gateway(Option<GatewayPart>),
 }
@@ -100,6 +115,8 @@ pub enum Performed {
     Frozen(Vec<u8>),
     /// How far ends of connections have come.
     Positions(Vec<Position>),
+    /// So many events were set aside.
+    Aside(u64),
 }
 
 /// Carries out the work of a component server.

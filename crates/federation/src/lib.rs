@@ -75,7 +75,7 @@ mod topology;
 
 pub use event::{Event, GatewayId, Header};
 pub use framing::{FrameError, Frames, frame};
-pub use gateway::{Gateway, KindId, Published, SubscriptionId, To, TooLarge};
+pub use gateway::{Gateway, KindId, Mark, Passed, Published, SubscriptionId, To, TooLarge};
 pub use interest::{Filter, Interest};
 pub use settings::{LimitError, Settings};
 pub use told::{Counts, Notice};

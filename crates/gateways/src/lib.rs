@@ -6,6 +6,7 @@
 //!
 //! No lock is held while a datagram is sent, or while a subscriber is called.
 mod config;
+mod draining;
 mod running;
 mod streams;
 

@@ -16,6 +16,7 @@ use filter::{Fields, Schema};
 use udp::{Destination, Received as Came, Receiver, Sender, Socket, SocketOptions, Stopper, Wait, monotonic};
 
 use crate::config::{Config, StartError, Transport};
+use crate::draining::Inside;
 use crate::streams::Stream;
 
 mod connections;
@@ -64,8 +65,8 @@ struct Owner {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-struct Shared {
-    gateway: Mutex<Gateway>,
+pub(crate) struct Shared {
+    pub(crate) gateway: Mutex<Gateway>,
     settings: Settings,
     /// What takes events; a change makes a new list, so that calls go on without the lock.
     takers: Mutex<Arc<Vec<Taker>>>,
@@ -84,6 +85,9 @@ struct Shared {
     wakes_at: Mutex<u64>,
     sooner: Condvar,
     is_over: AtomicBool,
+    /// Threads that hand on what has come; who waits for them has the lock.
+    pub(crate) inside: Inside,
+    pub(crate) waits: Mutex<()>,
     /// Held while `is_over` is set, so that no thread that is about to wait misses it.
     ending: Mutex<()>,
     ended: Condvar,
@@ -108,7 +112,7 @@ thread_local! {
     static DATAGRAM: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -195,6 +199,8 @@ impl Federated {
             wakes_at: Mutex::new(0),
             sooner: Condvar::new(),
             is_over: AtomicBool::new(false),
+            inside: Inside::default(),
+            waits: Mutex::default(),
             ending: Mutex::new(()),
             ended: Condvar::new(),
         });
@@ -213,6 +219,10 @@ impl Federated {
         }
         this.0.spawn("fed-time", move || shared.keep_time())?;
         Ok(this)
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.0.shared
     }
 
     /// The address of the UDP socket.
@@ -393,7 +403,11 @@ impl Shared {
     /// A datagram has come.
     fn take(&self, datagram: &[u8], copies: &mut Copies) {
         copies.count = 0;
-        lock(&self.gateway).handle_datagram(monotonic(), datagram, &mut |event| copies.add(&event));
+        let mut gateway = lock(&self.gateway);
+        // What is acknowledged from here on is in good hands.
+        let _handing_on = self.inside.enter(&gateway);
+        gateway.handle_datagram(monotonic(), datagram, &mut |event| copies.add(&event));
+        drop(gateway);
         self.flush();
         if copies.count == 0 {
             return;

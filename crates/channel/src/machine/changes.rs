@@ -4,12 +4,66 @@ use alloc::vec::Vec;
 use filter::Fields;
 
 use super::{Channel, subscription_of};
-use crate::event::Part;
+use crate::event::{Header, Part};
+use crate::kept::Kept;
 use crate::matching::{Node, Offer};
 use crate::peers::{ConsumerId, ConsumerSettings, PublisherId};
 use crate::tree::{Tree, TreeError};
 
 impl<E: Clone + Fields> Channel<E> {
+    /// Takes out what the joins of a consumer have kept: none of it is delivered any more unless it is put back. What waits in its queue stays, and
+    /// timers go on. `None` if there is no such consumer.
+    pub fn set_aside(&mut self, now: u64, consumer: ConsumerId) -> Option<Kept<E>> {
+        self.tick(now);
+        // The place of one that is gone may be another one's.
+        self.subscription(consumer)?;
+        self.fire_timers(consumer.index);
+        let subscription = self.subscription(consumer)?;
+        let kept = subscription.node.take_kept();
+        subscription.timer_at = subscription.node.due();
+        Some(kept)
+    }
+
+    /// Gives the joins of a consumer back what was taken out of them, or out of those of another consumer with an equal tree. What they have kept since
+    /// comes after it. Says whether it was: what does not suit the tree, and what no join could have kept, changes nothing.
+    pub fn put_back(&mut self, now: u64, consumer: ConsumerId, kept: Kept<E>) -> bool {
+        self.tick(now);
+        if self.subscription(consumer).is_none() {
+            return false;
+        }
+        self.settle();
+        self.fire_timers(consumer.index);
+        let Some(subscription) = self.subscription(consumer) else { return false };
+        let since = subscription.node.take_kept();
+        if !subscription.node.put_kept(kept) {
+            subscription.node.put_kept(since);
+            return false;
+        }
+        subscription.timer_at = subscription.node.due();
+        // What has waited for too long meanwhile is given up as it would have been.
+        self.fire_timers(consumer.index);
+        self.offer_again(consumer, since.joins.into_iter().flat_map(|it| it.parts).flat_map(|it| it.kept));
+        if let Some(subscription) = self.subscription(consumer) {
+            subscription.timer_at = subscription.node.due();
+            let due = subscription.timers_due();
+            self.due = self.due.min(due);
+        }
+        true
+    }
+
+    /// Shows a consumer events that its joins have kept, in the order in which they came.
+    fn offer_again(&mut self, consumer: ConsumerId, kept: impl IntoIterator<Item = Part<E>>) {
+        let event = |part| match part {
+            Part::Event { number, header, body } => Some((number, header, body)),
+            Part::Timeout { .. } => None,
+        };
+        let mut kept: Vec<(u64, Header, E)> = kept.into_iter().filter_map(event).collect();
+        kept.sort_by_key(|(number, ..)| *number);
+        for (number, header, body) in &kept {
+            self.offer(consumer.index, &Offer { now: self.now, number: *number, header, body }, true);
+        }
+    }
+
     /// Gives a consumer another tree, between two events: each event is seen by the old one or by the new one. What joins of the old one have
     /// kept is shown to the new one, in the order in which it came. Timers begin anew. If the trees are equal, nothing changes.
     ///
@@ -34,19 +88,9 @@ impl<E: Clone + Fields> Channel<E> {
         self.verdicts.leave(old_test);
         let mut kept = Vec::new();
         old.give_up(&mut kept);
-        let mut kept: Vec<_> = kept
-            .into_iter()
-            .filter_map(|part| match part {
-                Part::Event { number, header, body } => Some((number, header, body)),
-                Part::Timeout { .. } => None,
-            })
-            .collect();
-        kept.sort_by_key(|(number, ..)| *number);
         self.index.leave(consumer.index);
         self.index_tree(consumer.index, tree);
-        for (number, header, body) in &kept {
-            self.offer(consumer.index, &Offer { now, number: *number, header, body }, true);
-        }
+        self.offer_again(consumer, kept);
         if let Some(subscription) = self.subscription(consumer) {
             subscription.timer_at = subscription.node.due();
             let due = subscription.timers_due();

@@ -187,6 +187,39 @@ fn a_changed_tree_leaves_no_gap() {
 }
 
 #[test]
+fn what_is_set_aside_is_delivered_with_nothing_else_until_it_is_put_back() {
+    let pair = Tree::Join { parts: vec![of(1), of(2)], keep: Keep::First, within: Some(50) };
+    let tree = Tree::Join { parts: vec![pair, of(3)], keep: Keep::Last, within: None };
+    let mut desk = Desk::new(&tree, ConsumerSettings::default());
+    let push = |desk: &mut Desk, kind, number| {
+        desk.push(kind, number, None).unwrap();
+        desk.taken()
+    };
+    assert_eq!(push(&mut desk, 1, 0), [[0; 0]; 0]);
+    assert_eq!(push(&mut desk, 3, 0), [[0; 0]; 0]);
+    let kept = desk.channel.set_aside(0, desk.consumer).unwrap();
+    assert_eq!(kept.events(), 2);
+    // What comes now begins a conjunction of its own.
+    assert_eq!(push(&mut desk, 2, 1), [[0; 0]; 0]);
+    assert_eq!(push(&mut desk, 3, 1), [[0; 0]; 0]);
+    assert!(desk.channel.put_back(10, desk.consumer, kept.clone()));
+    desk.now = 10;
+    // The later event of kind 3 came last, and completes nothing by itself: the pair was complete with what was put back.
+    assert_eq!(desk.taken(), [[10, 21, 30]]);
+    let rest = desk.channel.set_aside(10, desk.consumer).unwrap();
+    assert_eq!(rest.parts().count(), 1, "the later event of kind 3");
+    // What was kept for too long is given up when it comes back.
+    assert!(desk.channel.put_back(60, desk.consumer, kept));
+    assert_eq!(desk.channel.counts(desk.consumer).unwrap().expired, 1);
+    // A tree takes what its joins could have kept, and nothing else.
+    let other = desk.channel.subscribe(60, &of(1), ConsumerSettings::default()).unwrap();
+    assert!(!desk.channel.put_back(60, other, rest.clone()));
+    let mut full = rest;
+    full.joins[0].parts.iter_mut().for_each(|part| part.times = 2);
+    assert!(!desk.channel.put_back(60, desk.consumer, full));
+}
+
+#[test]
 fn what_was_kept_is_shown_in_the_order_in_which_it_came() {
     for kinds in [[1, 3], [3, 1]] {
         let join = Tree::Join { parts: vec![of(1), of(2), of(3)], keep: Keep::First, within: None };

@@ -2,13 +2,13 @@
 use std::collections::{BTreeSet, HashSet};
 
 use channel::{
-    Batch, Channel, ConsumerId, ConsumerSettings, Dispatch, Full, Gather, Header, Interest, Keep, Limits,
-    Multicast, Order, Part, PublisherId, PublisherSettings, Queue, Refused, Run, Share, Signal, Tree, Window,
-    Worker,
+    Batch, Channel, ConsumerId, ConsumerSettings, Dispatch, Full, Gather, Header, Interest, Keep, Kept,
+    Limits, Multicast, Order, Part, PublisherId, PublisherSettings, Queue, Refused, Run, Share, Signal, Tree,
+    Window, Worker,
 };
 use testkit::random::Random;
 
-use super::model::{By, Model, No, Piece, Waiting};
+use super::model::{Aside, By, Model, No, Piece, Waiting};
 use super::{Body, above_three};
 
 const LIMITS: Limits = Limits { depth: 5, nodes: 30, width: 12, kept: 40 };
@@ -31,6 +31,9 @@ struct Seen {
     runs: u64,
     cut: u64,
     given_back: u64,
+    /// Events that were set aside, and put back.
+    set_aside: u64,
+    put_back: u64,
     /// Events that were taken for several consumers at once, and those of them that were given back for some.
     multicasts: u64,
     parted: u64,
@@ -129,6 +132,8 @@ struct Pair {
     batch: Batch<Body>,
     /// What was taken and may be given back: whose it is, and the same for the model.
     held: Vec<(usize, Batch<Body>, Vec<Waiting>)>,
+    /// What was set aside: whose it is, the tree, and the same for the model.
+    aside: Vec<(usize, Tree, Kept<Body>, Aside)>,
     /// Workers that have been told of work and have not come back in vain.
     awake: HashSet<String>,
 }
@@ -143,6 +148,7 @@ impl Pair {
             consumers: vec![],
             batch: Batch::new(),
             held: vec![],
+            aside: vec![],
             awake: HashSet::new(),
         }
     }
@@ -187,7 +193,7 @@ impl Pair {
         let now = self.model.now + if random.one_in(3) { random.range(0, 12) } else { 0 };
         let publisher = random.below(self.publishers.len().max(1));
         let consumer = random.below(self.consumers.len().max(1));
-        match random.below(46) {
+        match random.below(50) {
             0 if self.publishers.len() < 6 => {
                 let patience = random.one_in(2).then(|| random.range(1, 60));
                 self.model.pass(now);
@@ -264,9 +270,39 @@ impl Pair {
                 assert_eq!(batch.deliveries().count(), 0);
                 seen.given_back += 1;
             }
+            44 | 45 if !self.consumers.is_empty() => self.set_aside(consumer, now, seen),
+            46 if !self.aside.is_empty() => {
+                let aside = random.below(self.aside.len());
+                self.put_back(aside, now, seen);
+            }
             _ if !self.publishers.is_empty() => self.push(random, now, publisher, seen),
             _ => {}
         }
+    }
+
+    fn set_aside(&mut self, name: usize, now: u64, seen: &mut Seen) {
+        self.model.pass(now);
+        let told = self.channel.set_aside(now, self.consumers[name]);
+        let expected = self.model.set_aside(name);
+        let count = told.as_ref().map(Kept::events);
+        assert_eq!(count, expected.as_ref().map(|(_, count)| *count));
+        if let (Some(told), Some((expected, count))) = (told, expected) {
+            seen.set_aside += count as u64;
+            let tree = self.model.consumers[name].as_ref().expect("there").tree.clone();
+            self.aside.push((name, tree, told, expected));
+        }
+    }
+
+    /// A tree gets back what was taken out of it, however many events came meanwhile.
+    fn put_back(&mut self, aside: usize, now: u64, seen: &mut Seen) {
+        let (name, tree, kept, expected) = self.aside.swap_remove(aside);
+        if self.model.consumers[name].as_ref().is_none_or(|there| there.tree != tree) {
+            return;
+        }
+        self.model.pass(now);
+        self.model.put_back(name, expected);
+        seen.put_back += kept.events() as u64;
+        assert!(self.channel.put_back(now, self.consumers[name], kept));
     }
 
     fn push(&mut self, random: &mut Random, now: u64, publisher: usize, seen: &mut Seen) {
@@ -520,6 +556,8 @@ fn any_sequence_goes_as_in_the_model() {
         seen.runs,
         seen.cut,
         seen.given_back,
+        seen.set_aside,
+        seen.put_back,
         seen.multicasts,
         seen.parted,
     ];

@@ -16,6 +16,7 @@ use super::duty::{self, Slot, Wakes};
 use super::hands::{AT_ONCE, Hands};
 use super::link::Source;
 use super::workers;
+use crate::aside::Aside;
 use crate::context::Clock;
 use crate::event::Body;
 use crate::outcome::{Failure, Outcome};
@@ -224,6 +225,27 @@ impl Core {
             inner.machine.discard(now, consumer);
             inner.suspend(now, consumer, false);
         });
+    }
+
+    /// Takes out what the joins of a consumer have kept.
+    pub(super) fn set_aside(&self, consumer: ConsumerId) -> Option<Aside> {
+        let mut aside = None;
+        self.change(|inner, now| {
+            let Some(served) = inner.served(consumer) else { return };
+            let kept = inner.machine.set_aside(now, consumer);
+            aside = kept.map(|kept| Aside::of(kept, &served.sources));
+        });
+        aside
+    }
+
+    /// Gives the joins of a consumer back what was taken out. Says whether it suits.
+    pub(super) fn put_back(&self, consumer: ConsumerId, aside: Aside) -> bool {
+        let mut is_back = false;
+        self.change(|inner, now| {
+            let kept = inner.served(consumer).and_then(|served| aside.kept(&served.sources));
+            is_back = kept.is_some_and(|kept| inner.machine.put_back(now, consumer, kept));
+        });
+        is_back
     }
 
     /// Changes something at once, and does what the channel says then.

@@ -20,6 +20,7 @@ pub use self::core::Core;
 pub(crate) use self::core::Served;
 pub(crate) use self::link::ChannelLink;
 pub use self::link::Source;
+use crate::aside::Aside;
 use crate::context::nanos;
 use crate::policy::{Container, Placement};
 use crate::service::{End, Joined, Route, Service, ServiceError, compile};
@@ -192,8 +193,29 @@ impl End for Parts {
         of_instance.map(|(part, _, consumer)| part.core.unfinished(*consumer)).sum()
     }
 
+    fn set_aside(&self) -> Option<Aside> {
+        self.joined().and_then(|(core, consumer)| core.set_aside(consumer))
+    }
+
+    fn put_back(&self, aside: Aside) -> bool {
+        self.joined().is_some_and(|(core, consumer)| core.put_back(consumer, aside))
+    }
+
     fn cores(&self) -> Vec<Arc<Core>> {
         self.0.iter().map(|part| Arc::clone(&part.core)).collect()
+    }
+}
+
+impl Parts {
+    /// The one consumer of a join.
+    fn joined(&self) -> Option<(&Core, ConsumerId)> {
+        match self.0.as_slice() {
+            [Part { core, consumers, .. }] => match consumers.as_slice() {
+                [(_, consumer)] => Some((core, *consumer)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Logical execution time: a timer's handler reads what had come when the timer was due, and what it pushes goes out when its interval ends,
 //! however long it runs. So what a component publishes, and when, does not depend on how busy the processors are.
+mod boundary;
 mod latch;
 mod run;
 mod schedule;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use channel::{Dispatch, Full, Header, Order, Part, Queue};
 use threads::{Bell, Lock};
 
+pub use self::boundary::Boundary;
 pub use self::latch::Latch;
 pub(crate) use self::latch::Latched;
 use self::run::Run;
@@ -80,6 +82,8 @@ struct Timed {
     queue: Arc<dyn Sink<Release>>,
     /// The last run, until it is published.
     open: Option<Arc<Run>>,
+    /// The last run.
+    last: Option<Arc<Run>>,
     /// An overrun was told, and no run has ended in time since.
     was_late: Arc<AtomicBool>,
 }
@@ -169,6 +173,7 @@ impl Server {
             latches,
             queue,
             open: None,
+            last: None,
             was_late: Arc::default(),
         };
         let priority = self.containers.iter().flat_map(|container| &container.policy.lanes);
@@ -288,6 +293,9 @@ impl Logical {
         if let Ok(mut state) = self.state.lock()
             && let Some(timed) = state.timers.iter_mut().find(|timed| timed.number == timer)
         {
+            if run.is_some() {
+                timed.last.clone_from(&run);
+            }
             timed.open = run;
         }
     }
@@ -303,7 +311,9 @@ impl Logical {
         let header = Header { created: due, ..Header::default() };
         let at = Context::of(&self.clock, &header, 0, 0);
         // A queue that is full skips it.
-        let _ = timed.queue.take(&Release(run), &at);
+        if timed.queue.take(&Release(Arc::clone(&run)), &at).is_err() {
+            run.over();
+        }
     }
 
     fn publish(&self, timed: &Timed, due: u64) {

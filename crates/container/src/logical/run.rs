@@ -40,6 +40,8 @@ struct State {
     ended: Option<u64>,
     /// Its outputs are to go out as soon as it has ended.
     is_late: bool,
+    /// Its outputs have gone out, or it has never begun and never will.
+    is_over: bool,
 }
 
 impl Run {
@@ -63,24 +65,37 @@ impl Run {
         let outputs = std::mem::take(&mut state.outputs);
         drop(state);
         send(outputs, self.until, clock);
+        self.over();
         true
+    }
+
+    /// It has not begun, and no thread will run it.
+    pub(super) fn over(&self) {
+        if let Ok(mut state) = self.state.lock() {
+            state.is_over = true;
+        }
+    }
+
+    /// Whether all that it has pushed has gone out.
+    pub(super) fn is_over(&self) -> bool {
+        self.state.lock().is_ok_and(|state| state.is_over)
     }
 
     /// Its handlers have ended.
     fn end(&self, clock: &Clock) {
-        let outputs = match self.state.lock() {
+        let (outputs, is_late) = match self.state.lock() {
             Ok(mut state) => {
                 let now = clock.now();
                 state.ended = Some(now);
-                if state.is_late || now > self.until {
-                    std::mem::take(&mut state.outputs)
-                } else {
-                    Vec::new()
-                }
+                let is_late = state.is_late || now > self.until;
+                (if is_late { std::mem::take(&mut state.outputs) } else { Vec::new() }, is_late)
             }
-            Err(_) => Vec::new(),
+            Err(_) => (Vec::new(), false),
         };
         send(outputs, self.until.max(clock.now()), clock);
+        if is_late {
+            self.over();
+        }
     }
 
     fn keep(&self, output: Box<dyn Output>) -> Outcome {

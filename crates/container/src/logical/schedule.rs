@@ -36,6 +36,8 @@ struct Timed {
     next: u64,
     /// Its component is at rest: it is not due.
     is_at_rest: bool,
+    /// It is at rest behind the first instant from then on.
+    ends: Option<u64>,
     /// The instants whose runs are not published yet.
     open: VecDeque<u64>,
 }
@@ -45,8 +47,8 @@ impl Schedule {
     pub(super) fn add(&mut self, now: u64, period: u64, interval: u64) -> u32 {
         let (timer, period) = (self.next, period.max(1));
         self.next = self.next.wrapping_add(1);
-        let next = multiple_after(now, period);
-        self.timers.push(Timed { timer, period, interval, next, is_at_rest: false, open: VecDeque::new() });
+        let (next, open) = (multiple_after(now, period), VecDeque::new());
+        self.timers.push(Timed { timer, period, interval, next, is_at_rest: false, ends: None, open });
         timer
     }
 
@@ -56,7 +58,14 @@ impl Schedule {
             if timed.is_at_rest && !is_at_rest {
                 timed.next = timed.next.max(multiple_after(now, timed.period));
             }
-            timed.is_at_rest = is_at_rest;
+            (timed.is_at_rest, timed.ends) = (is_at_rest, None);
+        }
+    }
+
+    /// A timer is due once more at `since` or later, unless it is at rest, and is then at rest until [`Schedule::rest`] says something else.
+    pub(super) fn end(&mut self, since: u64, timer: u32) {
+        for timed in self.timers.iter_mut().filter(|timed| timed.timer == timer) {
+            timed.ends = (!timed.is_at_rest).then_some(since);
         }
     }
 
@@ -81,6 +90,7 @@ impl Schedule {
         let missed = (now - at) / timed.period;
         timed.next = at.saturating_add(missed.saturating_add(1).saturating_mul(timed.period));
         timed.open.push_back(at);
+        timed.is_at_rest |= timed.ends.take_if(|since| *since <= at).is_some();
         Some(Act::Release { timer, due: at })
     }
 
@@ -116,6 +126,30 @@ mod tests {
         // One that has not rested is due when it was.
         schedule.rest(1_012, timer, false);
         assert_eq!(schedule.due(), Some(1_010));
+    }
+
+    #[test]
+    fn one_that_ends_is_due_once_more_and_publishes_that() {
+        let mut schedule = Schedule::default();
+        let timer = schedule.add(0, 10, 10);
+        let (release, publish) = (|due| Act::Release { timer, due }, |due| Act::Publish { timer, due });
+        assert_eq!(schedule.pop(10), Some(release(10)));
+        // An instant that passed before is not the last one.
+        schedule.end(21, timer);
+        assert_eq!(schedule.pop(20), Some(publish(10)));
+        assert_eq!(schedule.pop(21), Some(release(20)));
+        assert_eq!((schedule.pop(30), schedule.pop(30)), (Some(publish(20)), Some(release(30))));
+        assert_eq!((schedule.pop(90), schedule.pop(90), schedule.due()), (Some(publish(30)), None, None));
+        // What is at rest does not end once more, and what goes on does not end.
+        schedule.end(90, timer);
+        assert_eq!(schedule.due(), None);
+        schedule.rest(90, timer, false);
+        schedule.end(90, timer);
+        schedule.rest(90, timer, false);
+        for due in [100, 110] {
+            assert_eq!(schedule.pop(due), Some(release(due)));
+            assert_eq!(schedule.pop(due + 10), Some(publish(due)));
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod anew;
+mod boundaries;
 mod calls;
 mod chains;
 mod changes;

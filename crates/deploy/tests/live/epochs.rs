@@ -8,6 +8,8 @@ use testkit::patience::patiently;
 use crate::hosts::Site;
 use crate::place::{Place, Supervisor};
 
+/// Components that show readings.
+const VIEWS: usize = 5;
 /// Plans that follow each other, on one host and on two.
 const PLANS: u32 = 25;
 const PLANS_OF_HOSTS: u32 = 10;
@@ -35,7 +37,8 @@ struct Pace {
     depth: u32,
 }
 
-/// A sensor that calls itself by the number of its plan; what shows its readings is in its process, by a channel and directly, and in another one.
+/// A sensor that calls itself by the number of its plan; what shows its readings is in its process, by a channel and directly, and in another one, by
+/// topics and by a gateway.
 fn plan(program: &str, number: u32, pace: Pace) -> String {
     let Pace { head, period, slow, depth } = pace;
     let mut text = format!(
@@ -45,12 +48,20 @@ fn plan(program: &str, number: u32, pace: Pace) -> String {
     for process in ["one", "other"] {
         let _ = write!(text, "[process.{process}]\nhost = \"here\"\nartefact = \"views\"\n\n");
     }
-    // Something waits in the queues of two.
+    // No gateway is taken for dead because the machine is busy.
+    for (name, process, peer) in [("g1", "one", "g2"), ("g2", "other", "g1")] {
+        let _ = write!(
+            text,
+            "[service.{name}]\nkind = \"federated\"\nat = \"{process}\"\npeers = [\"{peer}\"]\nlease = \"10 min\"\n\n"
+        );
+    }
+    // Something waits in the queues of some.
     let views = [
         ("queued", "one", "channel", slow),
         ("direct", "one", "direct", 0),
         ("far", "other", "dds", 0),
         ("late", "other", "dds", slow),
+        ("gate", "other", "federated", slow),
     ];
     for (name, process, service, slow) in views {
         let _ = write!(
@@ -119,7 +130,7 @@ fn change(
                 (code == 0).then_some(())
             });
         }
-        while last.len() < 4 || last.values().any(|of| *of < number) {
+        while last.len() < VIEWS || last.values().any(|of| *of < number) {
             let line = supervisor.prints_line("a reading", |line| line.split(' ').count() == 4);
             let words: Vec<&str> = line.split(' ').collect();
             let (Ok(of), Ok(number)) = (words[2].parse::<u32>(), words[3].parse::<u32>()) else {
@@ -165,7 +176,10 @@ fn no_event_of_a_former_plan_is_handled_in_the_next_on_any_host() {
             let plan = plan(&program, number, pace)
                 .replace("[host.here]\ncores = 1\n", "[host.east]\ncores = 1\n[host.west]\ncores = 1\n")
                 .replace("[process.one]\nhost = \"here\"", "[process.one]\nhost = \"east\"")
-                .replace("host = \"here\"", "host = \"west\"");
+                .replace("host = \"here\"", "host = \"west\"")
+                // Gateways of several hosts say where they are.
+                .replace("[service.g1]\n", "[service.g1]\naddress = \"127.0.0.1:7491\"\n")
+                .replace("[service.g2]\n", "[service.g2]\naddress = \"127.0.0.1:7492\"\n");
             site.site.has("plan.toml", &plan);
         };
         let mut manager = site.manager();

@@ -152,7 +152,7 @@ impl Supervisor {
 
     pub(super) fn begin(&mut self, now: u64, purpose: Purpose, target: Arc<Target>, gate: Option<Gate>) {
         self.epoch += 1;
-        let steps = self.steps(&purpose, &target);
+        let steps = self.steps(&purpose, &target, gate.is_some());
         let local = self.local(&target.plan);
         let waiting = steps.start.iter().filter(|process| local.contains(*process)).cloned().collect();
         let leaving =
@@ -165,10 +165,10 @@ impl Supervisor {
         self.progress(now);
     }
 
-    /// The steps of a change from what holds.
-    pub(super) fn steps(&self, purpose: &Purpose, target: &Target) -> Steps {
-        let Purpose::Restart(name) = purpose else { return Steps::between(&self.current, target) };
-        let mut steps = Steps::between(&Target::default(), target);
+    /// The steps of a change from what holds; `is_led` is whether others decide.
+    pub(super) fn steps(&self, purpose: &Purpose, target: &Target, is_led: bool) -> Steps {
+        let Purpose::Restart(name) = purpose else { return Steps::between(&self.current, target, is_led) };
+        let mut steps = Steps::between(&Target::default(), target, is_led);
         steps.start.retain(|process| process == name);
         steps.batches.retain(|batch| batch.process == *name);
         steps

@@ -301,7 +301,8 @@ impl Supervisor {
             self.begin(now, purpose, target, None);
             return Ok(());
         }
-        let steps = self.steps(&purpose, &target);
+        let is_led = left.purpose == ChangePurpose::Propose;
+        let steps = self.steps(&purpose, &target, is_led);
         let mut change = Change::new(purpose, left.epoch, target, now.saturating_add(self.patience));
         let fresh = left.fresh.iter().map(|(name, of)| (name.clone(), Incarnation(*of)));
         change.fresh = fresh.filter(|(name, of)| self.process_of(*of) == Some(name.as_str())).collect();

@@ -2,12 +2,13 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use diagnostics::written;
 
 use super::Supervisor;
 use super::change::Change;
-use crate::hand_over::Position;
+use crate::hand_over::{GivenUp, Position};
 use crate::protocol::{Order, Phase};
 
 /// Components that rest until the change is decided.
@@ -44,8 +45,10 @@ impl Change {
     pub(super) fn fill_published(&self, now: u64, orders: &mut [Order]) {
         let left = self.quiescent_until().map(|until| until.saturating_sub(now));
         for order in orders {
-            if let Order::Finish { connections, published, limit } = order {
+            if let Some(limit) = order.limit_mut() {
                 *limit = left.map_or(*limit, |left| left.min(*limit));
+            }
+            if let Order::Finish { connections, published, .. } = order {
                 let wanted: BTreeSet<&str> = connections.iter().map(String::as_str).collect();
                 let before = core::mem::take(published);
                 let here = self.handed.values().flat_map(|handed| &handed.published);
@@ -78,12 +81,28 @@ impl Change {
         Some(quiescent.since.saturating_add(self.quiesce_limit()))
     }
 
+    /// What conjunctions give up, in words.
+    fn given_up(&self) -> Vec<String> {
+        let mut of_ports: BTreeMap<&str, u64> = BTreeMap::new();
+        for GivenUp { port, events } in self.handed.values().flat_map(|handed| &handed.given_up) {
+            let of_port = of_ports.entry(port).or_default();
+            *of_port = of_port.saturating_add(*events);
+        }
+        let given_up = of_ports.into_iter().filter(|(_, events)| *events > 0);
+        given_up
+            .map(|(port, events)| {
+                format!("{port} gives up {events} events of the former plan, which waited for others")
+            })
+            .collect()
+    }
+
     /// It is decided.
     pub(super) fn tell_rest(&mut self, now: u64) {
         if let Some(Quiescent { since, components }) =
             self.quiescent.take().filter(|it| !it.components.is_empty())
         {
-            let names = components.into_iter().collect::<alloc::vec::Vec<_>>().join(", ");
+            self.notes.extend(self.given_up());
+            let names = components.into_iter().collect::<Vec<_>>().join(", ");
             let time = written(now.saturating_sub(since));
             self.notes
                 .push(format!("nothing of the former plan is left to be handled: {names} rested for {time}"));
@@ -98,7 +117,7 @@ impl Supervisor {
         else {
             return false;
         };
-        let names: alloc::vec::Vec<&str> =
+        let names: Vec<&str> =
             change.quiescent.iter().flat_map(|it| &it.components).map(String::as_str).collect();
         let why = format!(
             "{} rested for more than {}, and what they had published is not handled, or the change is not done: the former plan goes on; \

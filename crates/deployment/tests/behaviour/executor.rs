@@ -66,6 +66,10 @@ pub(crate) struct Model {
     /// What is between processes, and the number of this one there.
     pub(crate) network: Shared,
     pub(crate) tag: u64,
+    /// Components whose timers in logical execution time have come to their last interval.
+    pub(crate) ended: BTreeSet<String>,
+    /// What was set aside of joins, by their ends.
+    pub(crate) aside: BTreeMap<String, Vec<Vec<Event>>>,
     /// What waits, by the end of a connection.
     pub(crate) queues: BTreeMap<String, VecDeque<Event>>,
     /// For each writer, by its end, its number and that of its last event.
@@ -142,6 +146,9 @@ impl Model {
         }
         if self.holds {
             return Some("what comes from elsewhere waits".to_owned());
+        }
+        if !self.ended.is_empty() || !self.aside.is_empty() {
+            return Some(format!("no intervals of {:?}, aside {:?}", self.ended, self.aside));
         }
         let left: Vec<&String> = self.taken.keys().chain(self.taken_containers.keys()).collect();
         (!left.is_empty()).then(|| format!("{left:?} were taken out and neither returned nor ended"))
@@ -356,6 +363,33 @@ impl Executor for Model {
                     return Err(format!("something waits for {name} beyond the limit"));
                 }
             }
+            Work::HandedOn => self.handed_on(),
+            Work::Acknowledged => {
+                if !self.acknowledged() {
+                    return Err("something has not come to a gateway within the limit".to_owned());
+                }
+            }
+            Work::EndInterval(name, is_last) => {
+                if !self.components.contains_key(name) {
+                    return self.no(format!("no {name}"));
+                }
+                if !self.end_interval(name, *is_last) {
+                    return Err(format!("no interval of {name} ends within the limit"));
+                }
+            }
+            Work::GoOn(name) => drop(self.ended.remove(name)),
+            Work::SetAside(end) => {
+                if !self.halves.contains_key(end) {
+                    return self.no(format!("no {end}"));
+                }
+                return Ok(Performed::Aside(self.set_aside(end)));
+            }
+            Work::PutBack(end) => {
+                if !self.halves.contains_key(end) || !self.put_back(end) {
+                    return self.no(format!("no {end}, or nothing aside of it"));
+                }
+            }
+            Work::DropAside(end) => self.drop_aside(end),
             Work::Positions => return Ok(Performed::Positions(self.positions())),
             Work::Drain(name) => {
                 if !self.components.get(name).is_some_and(|made| made.is_active && self.holds) {
@@ -414,6 +448,7 @@ impl Executor for Model {
                 if is_active {
                     made.epoch = epoch;
                 }
+                self.ended.remove(name);
             }
         }
         Ok(Performed::Done)
@@ -443,6 +478,8 @@ impl Executor for Model {
     }
 
     fn stop(&mut self) -> Vec<String> {
+        // What a process had set aside ends with it.
+        self.aside.keys().cloned().collect::<Vec<_>>().iter().for_each(|end| self.drop_aside(end));
         self.halves.clear();
         self.components.clear();
         Vec::new()

@@ -6,7 +6,7 @@ use deployment::{Incarnation, Input, Order, Outcome, Request, Target};
 use crate::adoption;
 use crate::plans::{renewed, target};
 use crate::simulation::calm;
-use crate::world::World;
+use crate::world::{MILLISECOND, World};
 
 const FIRST: &str = include_str!("plans/first.toml");
 
@@ -128,6 +128,52 @@ fn a_crash_of_the_supervisor_at_every_action_keeps_the_states() {
             break;
         }
     }
+}
+
+/// The same where the change comes about between events: components of the former processes rest before the decision, and those in their place go on
+/// after it. What was published is handled by the former ones, also between processes that are handed over together.
+#[test]
+fn a_crash_of_the_supervisor_in_a_change_between_events_keeps_the_states() {
+    const MOMENT: u64 = 300 * MILLISECOND;
+    let first = target(&format!("quiesce = \"15 s\"\n{FIRST}"));
+    let second = renewed(&first);
+    let (mut held, mut taken_back) = (0, 0);
+    for crash in 1.. {
+        let context = format!("action {crash}");
+        let mut world = World::outliving(crash, "both");
+        assert_eq!(world.apply(1, &first), Outcome::Done(Vec::new()));
+        let states = world.states();
+        assert_eq!(states.len(), 4);
+        let at = world.actions + crash;
+        world.supervisor_crash_at = Some(at);
+        world.request(2, Request::Propose(Arc::new(second.clone())));
+        world.run(MOMENT);
+        for round in 0..world.supervisor.rounds() {
+            let published = world.quiesced.get(&2).map(|(_, published)| published.clone());
+            world.input(Input::ProceedQuiescing(2, round, published.unwrap_or_default()));
+            world.run(MOMENT);
+        }
+        for phase in adoption::PHASES.into_iter().skip(1) {
+            world.input(Input::Proceed(2, phase));
+            world.run(MOMENT);
+        }
+        let has_voted = world.reached.get(&2) == Some(&deployment::Phase::FinishLaunch);
+        adoption::decide(&mut world, 2, has_voted);
+        world.judge(&context);
+        assert_eq!(world.states(), states, "{context}");
+        let expected = if has_voted { &second } else { &first };
+        assert_eq!(world.supervisor.current(), expected, "{context}");
+        if has_voted {
+            held += 1
+        } else {
+            taken_back += 1
+        }
+        if world.actions < at {
+            assert!(has_voted, "{:?}", world.outcomes);
+            break;
+        }
+    }
+    assert!(held > 10 && taken_back > 10, "{held} {taken_back}");
 }
 
 /// The ends of connections of a process that is to be handed over stay as they are, also those that chains of the plan pass: what comes by them

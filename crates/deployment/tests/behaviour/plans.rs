@@ -1,8 +1,8 @@
 //! Plans, written and random.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use assembly::{ArtefactKind, Catalogue, Connection, End, FullPolicy, Manifest, Plan, Queue, Value};
+use assembly::{ArtefactKind, Catalogue, Connection, End, FullPolicy, Manifest, Plan, Queue, Timing, Value};
 use deployment::Target;
 use diagnostics::Source;
 use testkit::random::Random;
@@ -115,10 +115,14 @@ pub(crate) fn random(random: &mut Random) -> Target {
     target(&random_text(random))
 }
 
-/// The same, so that it can be changed between events: gateways do not say what has come.
+/// The same, so that it can be changed between events: gateways seldom pass on what has come.
 pub(crate) fn quiescent(random: &mut Random) -> Target {
-    let text = random_text(random).replace("service = \"federated\"\n", "");
-    let text = if random.chance(80) { text.replace("\"conjunction\"", "\"disjunction\"") } else { text };
+    let text = random_text(random);
+    let text = if random.chance(80) {
+        text.replace("ttl = 2", "ttl = 1").replace("ttl = 3", "ttl = 1")
+    } else {
+        text
+    };
     let limit = if random.chance(90) { 900 } else { 10 };
     target(&format!("quiesce = \"{limit} ms\"\n{text}"))
 }
@@ -139,13 +143,35 @@ pub(crate) fn quiescent_of(random: &mut Random, hosts: &[&str]) -> Target {
         let of_first = plan.hosts["n1"].clone();
         plan.hosts.entry((*host).to_owned()).or_insert(of_first);
     }
-    let mut text = plan.to_toml();
+    let by_gateways = plan.connections.values().any(|it| it.service.as_deref() == Some("federated"));
+    let mut text = match by_gateways {
+        true => {
+            plan.services.clear();
+            plan.to_toml() + &gateways(random, &plan)
+        }
+        false => plan.to_toml(),
+    };
     match random.below(100) {
         0..25 => text += &back(random, &plan),
         25..55 => text += &line(&plan),
         _ => {}
     }
     target(&text)
+}
+
+/// Gateways of all processes, which say where they are, as those of several hosts have to.
+fn gateways(random: &mut Random, plan: &Plan) -> String {
+    let names: Vec<&String> = plan.processes.keys().filter(|name| name.starts_with('p')).collect();
+    let mut text = String::new();
+    for (number, name) in names.iter().enumerate() {
+        let others: Vec<String> =
+            names.iter().filter(|other| *other != name).map(|other| format!("\"g-{other}\"")).collect();
+        let (others, port) = (others.join(", "), 7390 + random.below(2));
+        writeln!(text, "\n[service.g-{name}]\nkind = \"federated\"\nat = \"{name}\"\npeers = [{others}]")
+            .unwrap();
+        writeln!(text, "address = \"192.0.2.{}:{port}\"", number + 1).unwrap();
+    }
+    text
 }
 
 /// A connection against the order of names: with another one it is a circle. What comes by it waits in a queue, so no component calls itself.
@@ -177,9 +203,9 @@ fn line(plan: &Plan) -> String {
     text
 }
 
-/// Whether what comes to a component has the queue of a join.
+/// Whether what comes to a component has the queue of a join, or none since it is read at instants.
 fn joins(plan: &Plan, component: &str) -> bool {
-    plan.components[component].ports.values().any(|port| port.join.is_some())
+    plan.components[component].ports.values().any(|port| port.join.is_some() || port.timing == Timing::Let)
 }
 
 /// The same plan, but for settings of some components and queues of some connections: much goes on.
@@ -258,6 +284,8 @@ fn random_text(random: &mut Random) -> String {
     }
     let mut connected: Vec<(usize, usize)> = Vec::new();
     let (mut connections, mut led): (String, BTreeMap<usize, Vec<(usize, bool)>>) = Default::default();
+    // Components that publish by a queue alone may do so at instants.
+    let mut calls: BTreeSet<usize> = BTreeSet::new();
     for number in 0..8 {
         let (Some(from), Some(to)) = (random.pick(&components), random.pick(&components)) else { break };
         // What is called goes up in the order of names, so that there is no circle.
@@ -274,10 +302,19 @@ fn random_text(random: &mut Random) -> String {
         if is_federated {
             writeln!(connections, "service = \"federated\"").unwrap();
         }
+        if !has_queue && !is_federated {
+            calls.insert(from.0);
+        }
         led.entry(to.0).or_default().push((number, has_queue || is_federated));
         connected.push((from.0, to.0));
     }
     for (name, parts) in led {
+        // What is read at instants has no queue either.
+        if !parts.iter().any(|(_, is_alone)| *is_alone) && !calls.contains(&name) && random.chance(50) {
+            let table = "port.tick.timing = \"let\"\nport.tick.samples = [\"in\"]\n";
+            tables.entry(name).and_modify(|known: &mut String| *known += table);
+            continue;
+        }
         // What joins has the queue, and takes no events of gateways.
         if parts.len() < 2 || parts.iter().any(|(_, is_alone)| *is_alone) || random.chance(30) {
             continue;

@@ -24,6 +24,11 @@ struct Seen {
     rounds: [u64; 3],
     taken_back: u64,
     cannot: u64,
+    /// Components that went on in the next process.
+    handed_over: u64,
+    read: u64,
+    joined: u64,
+    by_gateway: u64,
 }
 
 /// All hosts.
@@ -208,6 +213,9 @@ fn play(seed: u64, seen: &mut Seen) {
         hosts.all.iter_mut().for_each(calm);
         hosts.work(1_000 * (round + 1) + 500);
         hosts.all.iter_mut().for_each(calm);
+        if hosts.held != before && hosts.held == target {
+            seen.handed_over += hosts.all.iter().map(World::handed_over).sum::<u64>();
+        }
         for (world, name) in hosts.all.iter().zip(HOSTS) {
             world.judge(&format!("{context}, {name}"));
         }
@@ -218,6 +226,9 @@ fn play(seed: u64, seen: &mut Seen) {
     let network = hosts.network.borrow();
     seen.handled += network.handled;
     seen.finished += network.finished;
+    seen.read += network.read;
+    seen.joined += network.joined;
+    seen.by_gateway += network.by_gateway;
 }
 
 #[test]
@@ -229,7 +240,11 @@ fn no_event_of_a_plan_is_handled_in_the_next_on_any_host() {
     }
     let [one, two, more] = seen.rounds;
     let all = [seen.handled, seen.finished, seen.changed, one, two, more, seen.taken_back, seen.cannot];
-    println!("handled, finished, changed, rounds, taken back, refused: {all:?}");
+    let kinds = [seen.handed_over, seen.read, seen.joined, seen.by_gateway];
+    let all = [&all[..], &kinds[..]].concat();
+    println!(
+        "handled, finished, changed, rounds, taken back, refused, handed over, read, joined, by gateways: {all:?}"
+    );
     assert!(all.iter().all(|count| *count > 0) || std::env::var_os("PUNCTUAL_SEED").is_some(), "{all:?}");
 }
 

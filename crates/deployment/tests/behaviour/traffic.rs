@@ -14,6 +14,8 @@ use crate::executor::{Made, Model};
 /// An event, with the plan that its publisher was of.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
+    /// Each event to each end has a number of its own.
+    number: u64,
     connection: String,
     publisher: String,
     epoch: u64,
@@ -30,6 +32,8 @@ struct Flight {
     writer: u64,
     number: i64,
     event: Event,
+    /// It goes by a gateway, and has come to that of the other process.
+    has_come: bool,
 }
 
 /// What is between processes, and what was seen of all of them.
@@ -37,6 +41,7 @@ struct Flight {
 pub(crate) struct Network {
     is_on: bool,
     writers: u64,
+    events: u64,
     /// Ends of topics that take: process, end, topic.
     readers: BTreeSet<(u64, String, String)>,
     flights: Vec<Flight>,
@@ -46,6 +51,14 @@ pub(crate) struct Network {
     pub(crate) handled: u64,
     /// Events that were handled because a change waited for them.
     pub(crate) finished: u64,
+    /// The numbers of events that were handled, and of those that conjunctions gave up with changes that were decided.
+    once: BTreeSet<u64>,
+    pub(crate) given_up: BTreeSet<u64>,
+    /// Events that were read at instants, and deliveries of conjunctions.
+    pub(crate) read: u64,
+    pub(crate) joined: u64,
+    /// Events that went by gateways.
+    pub(crate) by_gateway: u64,
     /// Events that were dropped with their ends.
     pub(crate) lost: Vec<String>,
     /// Events of one plan that were handled in another one.
@@ -93,6 +106,11 @@ impl Network {
         self.flights.retain(|flight| flight.to.0 != process && (is_in_order || flight.from != process));
     }
 
+    fn next_event(&mut self) -> u64 {
+        self.events += 1;
+        self.events
+    }
+
     fn plan_of(&self, made: &Made) -> Option<(u64, Arc<Plan>)> {
         let epoch = made.epoch.max(self.decided);
         Some((epoch, Arc::clone(self.plans.get(&epoch)?)))
@@ -101,6 +119,9 @@ impl Network {
     /// A component handles an event: is it of the plan that holds for both?
     fn judge(&mut self, event: &Event, consumer: &str, made: &Made) {
         self.handled += 1;
+        if !self.once.insert(event.number) || self.given_up.contains(&event.number) {
+            self.wrong.push(format!("{consumer} handles what was handled or given up before: {event:?}"));
+        }
         // What was to come about and did not is no plan that another one follows.
         if event.epoch > self.decided {
             return;
@@ -168,11 +189,16 @@ fn waits(tree: &Branch) -> bool {
     }
 }
 
-/// The end whose queue has what comes to this one: a part of a join has that of the join.
-pub(crate) fn queue_of(half: &Half) -> String {
-    match half.to.as_deref().and_then(|to| to.split_once('#')) {
-        Some((port, _)) => format!("join {port}"),
-        None => half.name.clone(),
+/// What a gateway calls the events of a port.
+fn by_gateway(event: &str, source: &str) -> String {
+    format!("{source} by gateways, {event}")
+}
+
+/// The port that a half by a gateway publishes for, or that it takes from.
+fn source_of(half: &Half) -> Option<String> {
+    match &half.carrier {
+        Carrier::Gateway { event, source, .. } => Some(by_gateway(event, source)),
+        _ => None,
     }
 }
 
@@ -185,10 +211,16 @@ impl Model {
         if !self.is_on() {
             return;
         }
-        let Carrier::Topic { topic, .. } = &half.carrier else { return };
+        let topic = match &half.carrier {
+            Carrier::Topic { topic, .. } => topic.clone(),
+            _ => match source_of(half) {
+                Some(source) => source,
+                None => return,
+            },
+        };
         let mut network = self.network.borrow_mut();
         if half.to.is_some() {
-            network.readers.insert((self.tag, half.name.clone(), topic.clone()));
+            network.readers.insert((self.tag, half.name.clone(), topic));
         } else {
             network.writers += 1;
             self.writers.insert(half.name.clone(), (network.writers, 0));
@@ -212,6 +244,25 @@ impl Model {
         }
     }
 
+    /// The end whose queue has what comes to this one: a part of a join has that of the join, and a port that is read at instants that of the timer.
+    pub(crate) fn queue_of(&self, half: &Half) -> String {
+        let Some(to) = &half.to else { return half.name.clone() };
+        if let Some((port, _)) = to.split_once('#') {
+            return format!("join {port}");
+        }
+        let is_reader = |other: &&Half| matches!(&other.carrier, Carrier::Timer { logical: Some(it), .. } if it.reads.contains(to));
+        self.halves.values().find(is_reader).unwrap_or(half).name.clone()
+    }
+
+    /// The timers of a component in logical execution time.
+    fn instants_of(&self, component: &str) -> Vec<String> {
+        let is_it = |half: &&Half| {
+            let is_of = half.to.as_deref().is_some_and(|to| component_of(to) == component);
+            is_of && matches!(half.carrier, Carrier::Timer { logical: Some(_), .. })
+        };
+        self.halves.values().filter(is_it).map(|half| half.name.clone()).collect()
+    }
+
     /// What waits for a component is dropped.
     pub(crate) fn forget(&mut self, component: &str) {
         let of = self.ends_of(component);
@@ -220,7 +271,7 @@ impl Model {
 
     pub(crate) fn ends_of(&self, component: &str) -> Vec<String> {
         let leads = |half: &&Half| half.to.as_deref().is_some_and(|to| component_of(to) == component);
-        self.halves.values().filter(leads).map(queue_of).collect()
+        self.halves.values().filter(leads).map(|half| self.queue_of(half)).collect()
     }
 
     /// A component publishes at each of its ports.
@@ -232,31 +283,46 @@ impl Model {
         };
         let begins = |half: &&Half| half.from.as_deref().is_some_and(|from| component_of(from) == component);
         for half in self.halves.values().filter(begins).cloned().collect::<Vec<_>>() {
-            let connection = connection_of(&half.name).to_owned();
-            let event = Event {
-                connection,
+            let event = |network: &mut Network, end: &str| Event {
+                number: network.next_event(),
+                connection: connection_of(end).to_owned(),
                 publisher: component.to_owned(),
                 epoch,
                 plan: Arc::clone(&plan),
                 by: None,
             };
-            match (&half.carrier, &half.to) {
-                (Carrier::Topic { topic, .. }, None) => {
+            let topic = match &half.carrier {
+                Carrier::Topic { topic, .. } => Some(topic.clone()),
+                _ => source_of(&half),
+            };
+            match (&half.carrier, &half.to, topic) {
+                (_, None, Some(topic)) => {
                     let Some((writer, number)) = self.writers.get_mut(&half.name) else { continue };
                     *number += 1;
                     let mut network = self.network.borrow_mut();
-                    let readers = network.readers.iter().filter(|(.., of)| of == topic);
+                    let readers = network.readers.iter().filter(|(.., of)| *of == topic);
                     let to: Vec<(u64, String)> =
                         readers.map(|(process, end, _)| (*process, end.clone())).collect();
-                    let flights = to.into_iter().map(|to| {
-                        let (writer, number, event) = (*writer, *number, event.clone());
-                        Flight { from: self.tag, to, writer, number, event }
-                    });
-                    network.flights.extend(flights);
+                    for to in to {
+                        network.by_gateway += u64::from(matches!(half.carrier, Carrier::Gateway { .. }));
+                        let (writer, number, event) = (*writer, *number, event(&mut network, &to.1));
+                        network.flights.push(Flight {
+                            from: self.tag,
+                            to,
+                            writer,
+                            number,
+                            event,
+                            has_come: false,
+                        });
+                    }
                 }
-                (Carrier::Direct, Some(to)) if !to.contains('#') => self.take(component_of(to), &event),
-                (Carrier::Direct | Carrier::Channel(_), Some(_)) => {
-                    self.queues.entry(queue_of(&half)).or_default().push_back(event);
+                (Carrier::Direct | Carrier::Channel(_), Some(to), _) => {
+                    let (queue, event) =
+                        (self.queue_of(&half), event(&mut self.network.borrow_mut(), &half.name));
+                    match &half.carrier {
+                        Carrier::Direct if queue == half.name => self.take(component_of(to), &event),
+                        _ => self.queues.entry(queue).or_default().push_back(event),
+                    }
                 }
                 _ => {}
             }
@@ -275,16 +341,17 @@ impl Model {
 
     /// The next flight to this process arrives, or that of this end.
     fn arrive(&mut self, is_it: impl Fn(&str, u64, i64) -> bool) -> bool {
+        self.arrive_event(|flight| is_it(&flight.to.1, flight.writer, flight.number))
+    }
+
+    fn arrive_event(&mut self, is_it: impl Fn(&Flight) -> bool) -> bool {
         let mut network = self.network.borrow_mut();
-        let found = network
-            .flights
-            .iter()
-            .position(|flight| flight.to.0 == self.tag && is_it(&flight.to.1, flight.writer, flight.number));
+        let found = network.flights.iter().position(|flight| flight.to.0 == self.tag && is_it(flight));
         let Some(found) = found else { return false };
         let Flight { to: (_, end), writer, number, event, .. } = network.flights.remove(found);
         drop(network);
         if let Some(half) = self.halves.get(&end) {
-            let queue = queue_of(half);
+            let queue = self.queue_of(half);
             self.arrived.insert((end.clone(), writer), number);
             let event = Event { by: Some((end, writer, number)), ..event };
             self.queues.entry(queue).or_default().push_back(event);
@@ -349,14 +416,36 @@ impl Model {
         true
     }
 
+    /// Waits until the gateways of others have what was published by this one; says whether that came about in time.
+    pub(crate) fn acknowledged(&mut self) -> bool {
+        let (tag, mut network) = (self.tag, self.network.borrow_mut());
+        let network = &mut *network;
+        let is_gateway = |half: &&Half| matches!(half.carrier, Carrier::Gateway { .. }) && half.to.is_none();
+        let ends = self.halves.values().filter(is_gateway).map(|half| &half.name);
+        let writers: BTreeSet<u64> = ends.filter_map(|end| Some(self.writers.get(end)?.0)).collect();
+        let mine = network.flights.iter_mut().filter(|it| it.from == tag && writers.contains(&it.writer));
+        for flight in mine.filter(|flight| !flight.has_come) {
+            flight.has_come = true;
+            if std::mem::take(&mut self.is_late) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What has come to the gateway of this process was handed on.
+    pub(crate) fn handed_on(&mut self) {
+        let tag = self.tag;
+        while self.arrive_event(|flight| flight.has_come && flight.to.0 == tag) {}
+    }
+
     /// A component handles what waits in these ends, but for what a conjunction keeps; says whether it has in time.
     pub(crate) fn finish(&mut self, component: &str, ends: &[String]) -> bool {
         for end in ends {
-            while let Some(event) = self.next_of(end) {
+            while let Some(events) = self.next_of(end) {
                 self.network.borrow_mut().finished += 1;
-                self.take(component, &event);
-                if self.is_late {
-                    self.is_late = false;
+                self.take_all(component, &events);
+                if std::mem::take(&mut self.is_late) {
                     return false;
                 }
             }
@@ -364,15 +453,91 @@ impl Model {
         true
     }
 
-    /// The next event of an end. A conjunction keeps events until there are some of another connection, too.
-    fn next_of(&mut self, end: &str) -> Option<Event> {
-        let is_kept = matches!(self.halves.get(end), Some(Half { carrier: Carrier::Join { tree, .. }, .. }) if waits(tree));
-        let queue = self.queues.get_mut(end)?;
-        let connection = &queue.front()?.connection;
-        if is_kept && queue.iter().all(|event| event.connection == *connection) {
+    /// The timers of a component come to an end of an interval; says whether they have in time.
+    pub(crate) fn end_interval(&mut self, component: &str, is_last: bool) -> bool {
+        if self.components.get(component).is_none_or(|made| !made.is_active) {
+            // What has come for one that does not work waits for nothing.
+            for end in self.instants_of(component) {
+                self.queues.remove(&end);
+            }
+            return true;
+        }
+        if is_last {
+            self.ended.insert(component.to_owned());
+        }
+        if std::mem::take(&mut self.is_late) {
+            return false;
+        }
+        for end in self.instants_of(component) {
+            let read: Vec<Event> = self.queues.remove(&end).unwrap_or_default().into();
+            self.network.borrow_mut().read += read.len() as u64;
+            self.take_all(component, &read);
+        }
+        true
+    }
+
+    /// What a join keeps is set aside. Says how many events it is.
+    pub(crate) fn set_aside(&mut self, end: &str) -> u64 {
+        let kept: Vec<Event> = self.queues.remove(end).unwrap_or_default().into();
+        let count = kept.len() as u64;
+        self.aside.entry(end.to_owned()).or_default().push(kept);
+        count
+    }
+
+    /// It comes back.
+    pub(crate) fn put_back(&mut self, end: &str) -> bool {
+        let Some(kept) = self.aside.get_mut(end).and_then(Vec::pop) else { return false };
+        self.aside.retain(|_, all| !all.is_empty());
+        let queue = self.queues.entry(end.to_owned()).or_default();
+        kept.into_iter().rev().for_each(|event| queue.push_front(event));
+        true
+    }
+
+    /// It is gone for good.
+    pub(crate) fn drop_aside(&mut self, end: &str) {
+        let all = self.aside.remove(end).unwrap_or_default();
+        let numbers = all.into_iter().flatten().map(|event| event.number);
+        self.network.borrow_mut().given_up.extend(numbers);
+    }
+
+    /// The connections whose events a conjunction needs for a delivery; none of other ends.
+    fn parts_of(&self, end: &str) -> Option<BTreeSet<String>> {
+        match self.halves.get(end) {
+            Some(Half { carrier: Carrier::Join { tree, .. }, to: Some(port), .. }) if waits(tree) => {
+                let leads = |half: &&Half| {
+                    half.to.as_deref().and_then(|to| to.split_once('#')).is_some_and(|(of, _)| of == port)
+                };
+                Some(
+                    self.halves
+                        .values()
+                        .filter(leads)
+                        .map(|half| connection_of(&half.name).to_owned())
+                        .collect(),
+                )
+            }
+            _ => None,
+        }
+    }
+
+    /// The next delivery of an end: of a conjunction one event of each part, once there are some. What is read at instants waits for these.
+    fn next_of(&mut self, end: &str) -> Option<Vec<Event>> {
+        if matches!(self.halves.get(end), Some(Half { carrier: Carrier::Timer { .. }, .. })) {
             return None;
         }
-        queue.pop_front()
+        let parts = self.parts_of(end);
+        let queue = self.queues.get_mut(end)?;
+        let Some(parts) = parts else { return queue.pop_front().map(|event| vec![event]) };
+        let place = |part: &String| queue.iter().position(|event| event.connection == *part);
+        let mut places: Vec<usize> = parts.iter().map(place).collect::<Option<_>>()?;
+        places.sort_unstable();
+        let all = places.into_iter().rev().filter_map(|place| queue.remove(place)).collect();
+        self.network.borrow_mut().joined += 1;
+        Some(all)
+    }
+
+    /// A component handles a delivery, if it works.
+    fn take_all(&mut self, component: &str, events: &[Event]) {
+        events.iter().for_each(|event| self.take(component, event));
     }
 
     /// Something of what goes on all the time happens.
@@ -389,8 +554,12 @@ impl Model {
         }
         let ends = self.ends_of(&name);
         let Some(end) = random.pick(&ends) else { return };
-        if let Some(event) = self.next_of(end) {
-            self.take(&name, &event);
+        if self.instants_of(&name).contains(end) {
+            if !self.ended.contains(&name) {
+                self.end_interval(&name, false);
+            }
+        } else if let Some(events) = self.next_of(end) {
+            self.take_all(&name, &events);
         }
     }
 }

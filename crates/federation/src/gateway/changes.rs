@@ -119,6 +119,7 @@ impl Gateway {
         let Some(link) = self.links.get_mut(index) else { return };
         let id = link.id;
         let was_up = link.is_up;
+        self.endings += 1;
         let mut left = link.reset(now, &self.settings);
         for group in &mut self.groups {
             let Some(index) = group.receivers.iter().position(|(of, _)| *of == id) else { continue };

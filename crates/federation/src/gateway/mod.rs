@@ -18,9 +18,11 @@ use crate::told::{Counts, Notice};
 use crate::topology::Topology;
 
 mod changes;
+mod marks;
 mod receive;
 mod send;
 
+pub use marks::{Mark, Passed};
 pub use send::{Published, TooLarge};
 
 /// Notices that wait to be heard; the oldest gives way.
@@ -77,6 +79,8 @@ pub struct Gateway {
     grouped: Vec<u64>,
     /// The link that is asked first for something to send.
     turn: usize,
+    /// How many connections have ended.
+    endings: u64,
 }
 
 impl Gateway {
@@ -104,6 +108,7 @@ impl Gateway {
             routes: Vec::new(),
             grouped: Vec::new(),
             turn: 0,
+            endings: 0,
         };
         gateway.tell_of_itself();
         gateway

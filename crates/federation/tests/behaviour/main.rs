@@ -4,6 +4,7 @@
 mod connections;
 mod federations;
 mod hostile;
+mod marks;
 mod model;
 mod slow;
 mod world;

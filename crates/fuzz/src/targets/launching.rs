@@ -2,8 +2,8 @@
 use assembly::{Catalogue, Manifest};
 use deployment::{
     Answer, ChainReport, ChainStatus, ComponentServer, ComponentStatus, ConnectionReport, ConnectionStatus,
-    Control, ControlAnswer, Executor, Frozen, GatewayStatus, HandedOver, HopStatus, Instruction, Lines,
-    Matched, Order, Part, Performed, Phase, PlanStatus, Position, Work, line, read,
+    Control, ControlAnswer, Executor, Frozen, GatewayStatus, GivenUp, HandedOver, HopStatus, Instruction,
+    Lines, Matched, Order, Part, Performed, Phase, PlanStatus, Position, Work, line, read,
 };
 use diagnostics::Source;
 
@@ -26,6 +26,7 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         states: vec![Frozen { component: name(), state: vec![0, 255] }],
         positions: vec![position()],
         published: vec![position()],
+        given_up: vec![GivenUp { port: name(), events: 2 }],
     };
     let handing = vec![
         Order::Hold,
@@ -36,6 +37,9 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         Order::Release(handed.positions.clone()),
         Order::TellPublished(vec![name()]),
         Order::Resume(name()),
+        Order::EndInterval { component: name(), is_last: true, limit: 1 },
+        Order::SetAside(vec![name()]),
+        Order::Acknowledge { limit: 1 },
         Order::Finish { connections: vec![name()], published: handed.published.clone(), limit: 1 },
     ];
     let told = [

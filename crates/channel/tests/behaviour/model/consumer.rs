@@ -14,10 +14,10 @@ pub(crate) enum Piece {
 }
 
 /// The way from the root of a tree to one of its nodes.
-pub(super) type Place = Vec<usize>;
+pub(crate) type Place = Vec<usize>;
 
-#[derive(Default)]
-pub(super) struct Kept {
+#[derive(Clone, Default)]
+pub(crate) struct Kept {
     /// In the order of arrival: for which part, and what.
     pub(super) what: Vec<(usize, Vec<Piece>)>,
     until: Option<u64>,

@@ -2,11 +2,16 @@
 //! is due, what gives way.
 mod consumer;
 
+use std::collections::HashMap;
+
 use channel::{ConsumerSettings, Dispatch, Full, Header, Tree};
 
-pub(crate) use self::consumer::{Consumer, Piece, Waiting};
+pub(crate) use self::consumer::{Consumer, Kept, Piece, Place, Waiting};
 use self::consumer::{Taken, deadline};
 use crate::Body;
+
+/// What the joins of a consumer have kept, by their places in the tree.
+pub(crate) type Aside = HashMap<Place, Kept>;
 
 pub(crate) struct Publisher {
     pub(crate) is_suspended: bool,
@@ -179,16 +184,39 @@ impl Model {
         }
         self.act(name);
         let consumer = self.consumer(name).expect("there");
-        let kept = consumer.joins.values().flat_map(|kept| kept.what.iter()).flat_map(|(_, pieces)| pieces);
+        let kept = std::mem::take(&mut consumer.joins);
+        consumer.tree = tree.clone();
+        consumer.wind_up(now);
+        self.show_again(name, kept);
+    }
+
+    /// What the joins of a consumer have kept, which is not theirs any more, and how many events that is.
+    pub(crate) fn set_aside(&mut self, name: usize) -> Option<(Aside, usize)> {
+        self.act(name);
+        let kept = std::mem::take(&mut self.consumer(name)?.joins);
+        let pieces = kept.values().flat_map(|kept| kept.what.iter()).flat_map(|(_, pieces)| pieces);
+        let count = pieces.filter(|piece| matches!(piece, Piece::Event(..))).count();
+        Some((kept, count))
+    }
+
+    /// It is theirs again, and what came since comes after it.
+    pub(crate) fn put_back(&mut self, name: usize, kept: Aside) {
+        let Some((since, _)) = self.set_aside(name) else { return };
+        self.consumer(name).expect("there").joins = kept;
+        self.act(name);
+        self.show_again(name, since);
+    }
+
+    fn show_again(&mut self, name: usize, kept: Aside) {
+        let now = self.now;
+        let kept = kept.into_values().flat_map(|kept| kept.what).flat_map(|(_, pieces)| pieces);
         let mut kept: Vec<_> = kept
             .filter_map(|piece| match piece {
-                Piece::Event(number, header, body) => Some((*number, *header, body.clone())),
+                Piece::Event(number, header, body) => Some((number, header, body)),
                 Piece::Timeout(..) => None,
             })
             .collect();
         kept.sort_by_key(|event| event.0);
-        consumer.tree = tree.clone();
-        consumer.wind_up(now);
         for event in kept {
             let given = match self.consumer(name).expect("there").show(&vec![], now, &event) {
                 Taken::Gives(pieces) => Some(pieces),
