@@ -10,7 +10,9 @@ mod lines;
 mod proxies;
 mod run;
 mod session;
+mod talks;
 mod types;
+mod workers;
 
 use std::process::ExitCode;
 

@@ -12,11 +12,15 @@ use crate::domain::{Change, Domain};
 use crate::lines::Lines;
 use crate::proxies::Proxies;
 use crate::session::{Event, Session};
+use crate::talks::{Talk, Talks};
+use crate::workers::Workers;
 
 /// How long it waits at most before it looks for changes of the domain.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long nothing is said of more failures of Zenoh after one.
 const SILENT: std::time::Duration = std::time::Duration::from_secs(10);
+/// How long it goes on at the end for what waits to be sent.
+const AT_END: std::time::Duration = std::time::Duration::from_secs(2);
 /// How long while something is to be tried again.
 const TRY_AGAIN: Duration = Duration::from_millis(5);
 
@@ -50,6 +54,8 @@ pub(crate) fn run(choices: &Choices) -> Result<(), Failure> {
     let waits = WaitSet::new();
     waits.attach_condition(Condition::from(stop.clone()))?;
     waits.attach_condition(Condition::from(told.clone()))?;
+    let at_end = WaitSet::new();
+    at_end.attach_condition(Condition::from(told.clone()))?;
     let lines = Lines::new(domain.participant(), &told);
     let bridge = Bridge::new(id, choices.options.clone());
     let mut running = Running {
@@ -58,7 +64,10 @@ pub(crate) fn run(choices: &Choices) -> Result<(), Failure> {
         session,
         lines,
         proxies: Proxies::default(),
+        talks: Talks::new(),
+        workers: Workers::new(),
         waits,
+        at_end,
         begin: Instant::now(),
         failed: 0,
         failed_at: None,
@@ -82,6 +91,15 @@ pub(crate) fn run(choices: &Choices) -> Result<(), Failure> {
         // Whether something came or time is up is seen by the round.
         let _ = running.waits.wait(if waits_for_readers { TRY_AGAIN } else { LOOK });
     }
+    // What was written before is still sent, if the connection takes it.
+    let asked_at = Instant::now();
+    while running.bridge.is_sending() && asked_at.elapsed() < AT_END {
+        told.set_trigger_value(false);
+        running.round(false)?;
+        if running.bridge.is_sending() {
+            let _ = running.at_end.wait(LOOK);
+        }
+    }
     running.tell(&running.status(choices));
     Ok(())
 }
@@ -93,7 +111,11 @@ struct Running {
     session: Session,
     lines: Lines,
     proxies: Proxies,
+    talks: Talks,
+    workers: Workers,
     waits: WaitSet,
+    /// The same without what asks it to end.
+    at_end: WaitSet,
     begin: Instant,
     /// Messages, questions and answers that Zenoh did not take.
     failed: u64,
@@ -116,7 +138,7 @@ impl Running {
         }
         let changes = if look { self.domain.changes(&mut self.bridge) } else { Vec::new() };
         // What writers had written that are gone comes before that they are gone.
-        self.lines.take(&mut self.bridge)?;
+        self.lines.take(&mut self.bridge, &self.waits)?;
         for change in changes {
             match change {
                 Change::Found(data) if data.guid.entity_id.is_writer() => self.bridge.writer_found(&data),
@@ -127,8 +149,9 @@ impl Running {
                 }
             }
         }
-        self.bridge.settle(u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX));
+        self.bridge.settle(self.now());
         self.act()?;
+        self.talk();
         Ok(self.proxies.go_on(self.domain.participant()))
     }
 
@@ -144,17 +167,38 @@ impl Running {
             }
             Event::AnswerEnd(question) => self.bridge.answered(question),
             Event::Asked(query) => {
-                if let Some((key, from)) = self.session.asked(&query) {
-                    let at = query.key_expr().to_string();
-                    let done = Session::answer(&query, &at, &self.bridge.asked(&key, from));
-                    self.go_on_after(done);
+                if let Some((key, from, by)) = self.session.asked(&query) {
+                    self.talks.add(&format!("answer {by}"), Talk::Answer { query, key, from });
                 }
             }
             Event::AskedByPlugin(key, query) => {
-                let at = self.session.place_of_answer(&query, &key);
-                let done = Session::answer(&query, &at, &self.bridge.asked_by_plugin(&key));
-                self.go_on_after(done);
+                self.talks.add(&format!("plugin {key}"), Talk::AnswerPlugin { query, key });
             }
+            Event::Sent(key, done) => {
+                self.go_on_after(done);
+                self.bridge.sent(&key, self.now());
+            }
+            Event::Talked(with, done) => {
+                self.go_on_after(done);
+                self.talks.done(&with, self.now());
+            }
+        }
+    }
+
+    /// Milliseconds since the begin.
+    fn now(&self) -> u64 {
+        u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Begins with the questions and answers whose turn it is.
+    fn talk(&mut self) {
+        while let Some((with, talk)) = self.talks.next(self.now()) {
+            let answers = match &talk {
+                Talk::Answer { key, from, .. } => self.bridge.asked(key, *from),
+                Talk::AnswerPlugin { key, .. } => self.bridge.asked_by_plugin(key),
+                Talk::Ask { .. } | Talk::AskPlugins(_) => Vec::new(),
+            };
+            self.workers.run(self.session.talk(with, talk, answers));
         }
     }
 
@@ -194,17 +238,17 @@ impl Running {
                     }
                 }
                 Action::CloseWriter(proxy) => self.proxies.close(proxy),
-                Action::Put { key, message, reliable } => {
-                    let done = self.session.put(key, &message, reliable);
-                    self.go_on_after(done);
+                Action::Put { key, messages, reliable } => {
+                    self.workers.run(self.session.put(key, messages, reliable));
                 }
                 Action::Ask { question, bridge, key, from } => {
-                    let done = self.session.ask(question, bridge, &key, from);
-                    self.go_on_after(done);
+                    let talk = Talk::Ask { question, bridge, key, from };
+                    if !self.talks.add(&format!("ask {bridge}"), talk) {
+                        self.bridge.answered(question);
+                    }
                 }
                 Action::AskPlugins(key) => {
-                    let done = self.session.ask_plugins(&key);
-                    self.go_on_after(done);
+                    self.talks.add("ask plugins", Talk::AskPlugins(key));
                 }
                 Action::Write { proxy, message } => self.proxies.write(proxy, message),
                 Action::Warn(text) => warn(&text),
@@ -222,7 +266,7 @@ impl Running {
     fn status(&self, choices: &Choices) -> String {
         let now = self.bridge.summary();
         format!(
-            "{}, {}: {} topics, {} writers announced, {} of {} other bridges here, {} connections; {} sent, {} delivered, {} doubles dropped, {} passed over, {} refused, {} not written, {} not sent, {} not kept any more for want of room",
+            "{}, {}: {} topics, {} writers announced, {} of {} other bridges here, {} connections; {} sent, {} wait to be sent, {} replaced by newer ones, {} dropped of best effort, {} lost for want of room; {} delivered, {} doubles dropped, {} passed over, {} refused, {} not written, {} not sent, {} not kept any more for want of room",
             if now.leads { "works" } else { "stands by" },
             choices.confidentiality(),
             now.topics,
@@ -231,6 +275,10 @@ impl Running {
             now.bridges,
             self.session.neighbours(),
             now.sent,
+            now.waiting,
+            now.replaced,
+            now.dropped,
+            now.lost,
             now.delivered,
             now.doubles,
             now.skipped,

@@ -13,10 +13,12 @@ use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
 use zenoh::query::{ConsolidationMode, Query, QueryTarget, Queryable, Reply, ReplyKeyExpr};
 use zenoh::sample::{Sample, SampleKind};
-use zenoh_routes::{BridgeId, Message, key};
+use zenoh_routes::{BridgeId, Kind, Message, key};
 
 use crate::Failure;
 use crate::arguments::{Choices, Tls};
+use crate::talks::Talk;
+use crate::workers::Job;
 
 /// Most bytes of messages that wait for the loop. What comes beyond is dropped, and asked for again.
 const MOST_BYTES: usize = 64 << 20;
@@ -39,6 +41,10 @@ pub(crate) enum Event {
     Asked(Query),
     /// `zenoh-plugin-dds` asks about a key.
     AskedByPlugin(String, Query),
+    /// What was sent under a key has been taken by the connection, or not.
+    Sent(String, Result<(), Failure>),
+    /// A question or an answer has been taken by the connection of this bridge, or not.
+    Talked(String, Result<(), Failure>),
 }
 
 /// Where callbacks of Zenoh put what comes.
@@ -75,7 +81,11 @@ fn size_of_event(event: &Event) -> usize {
     match event {
         Event::Message { payload, .. } | Event::Answer { payload, .. } => payload.len().saturating_add(512),
         Event::Asked(_) | Event::AskedByPlugin(..) => 8_192,
-        Event::Token(..) | Event::Matching(..) | Event::AnswerEnd(_) => 0,
+        Event::Token(..)
+        | Event::Matching(..)
+        | Event::AnswerEnd(_)
+        | Event::Sent(..)
+        | Event::Talked(..) => 0,
     }
 }
 
@@ -229,21 +239,66 @@ impl Session {
         self.subscribed.remove(at);
     }
 
-    pub(crate) fn put(&self, at: String, message: &Message, reliable: bool) -> Result<(), Failure> {
+    /// Sends messages one after the other, on a thread that may wait, and tells the end.
+    pub(crate) fn put(&self, at: String, messages: Vec<Message>, reliable: bool) -> Job {
         let control = if reliable { CongestionControl::Block } else { CongestionControl::Drop };
-        let attachment = message.attachment.encode();
-        let payload = message.payload.to_vec();
-        let put = match self.declared.get(&at) {
-            // Its key has a number in the session.
-            Some(declared) => self.session.put(declared.publisher.key_expr().clone(), payload),
-            None => self.session.put(at, payload),
-        };
-        put.congestion_control(control).attachment(attachment).wait().map_err(refused("a message"))
+        let (session, inbox) = (self.session.clone(), self.inbox.clone());
+        // The key has a number in the session.
+        let declared = self.declared.get(&at).map(|declared| declared.publisher.key_expr().clone());
+        Box::new(move || {
+            let mut done = Ok(());
+            for message in messages {
+                let attachment = message.attachment.encode();
+                let payload = message.payload.to_vec();
+                let put = match &declared {
+                    Some(declared) if message.attachment.kind == Kind::Sample => {
+                        session.put(declared.clone(), payload)
+                    }
+                    _ => session.put(key::at(&at, message.attachment.kind), payload),
+                };
+                let put = put.congestion_control(control).attachment(attachment).wait();
+                done = done.and(put.map_err(refused("a message")));
+            }
+            inbox.put(Event::Sent(at, done));
+        })
     }
 
-    pub(crate) fn ask(&self, question: u64, bridge: BridgeId, at: &str, from: u64) -> Result<(), Failure> {
+    /// Asks or answers, on a thread that may wait, and tells the end. `answers` are those of an answer.
+    pub(crate) fn talk(&self, with: String, talk: Talk, answers: Vec<Message>) -> Job {
+        let asks = Asks { session: self.session.clone(), inbox: self.inbox.clone(), id: self.id };
+        Box::new(move || {
+            let done = match talk {
+                Talk::Ask { question, bridge, key, from } => asks.ask(question, bridge, &key, from),
+                Talk::AskPlugins(key) => asks.ask_plugins(&key),
+                Talk::Answer { query, .. } => answer(&query, query.key_expr().as_str(), &answers),
+                Talk::AnswerPlugin { query, key } => {
+                    answer(&query, &place_of_answer(&query, &key, asks.id), &answers)
+                }
+            };
+            asks.inbox.put(Event::Talked(with, done));
+        })
+    }
+
+    /// The key and number that another bridge asks about, and which bridge that is, as it says.
+    pub(crate) fn asked(&self, query: &Query) -> Option<(String, u64, String)> {
+        let at = key::asked(self.id, query.key_expr().as_str())?.to_owned();
+        let from = query.parameters().get("from")?.parse().ok()?;
+        let by = query.parameters().get("by").and_then(BridgeId::parse);
+        Some((at, from, by.map(|by| by.to_string()).unwrap_or_default()))
+    }
+}
+
+/// What asks.
+struct Asks {
+    session: zenoh::Session,
+    inbox: Inbox,
+    id: BridgeId,
+}
+
+impl Asks {
+    fn ask(&self, question: u64, bridge: BridgeId, at: &str, from: u64) -> Result<(), Failure> {
         let (end, is_whole) = (AtEnd(self.inbox.clone(), question), AtomicBool::new(true));
-        let selector = format!("{}?from={from}", key::cache_of_key(bridge, at));
+        let selector = format!("{}?from={from};by={}", key::cache_of_key(bridge, at), self.id);
         let answer = move |reply: Reply| {
             let Ok(sample) = reply.result() else { return };
             let Some(attachment) = sample.attachment() else { return };
@@ -259,7 +314,7 @@ impl Session {
         self.get(&selector, answer)
     }
 
-    pub(crate) fn ask_plugins(&self, at: &str) -> Result<(), Failure> {
+    fn ask_plugins(&self, at: &str) -> Result<(), Failure> {
         let (put, of) = (self.inbox.clone(), at.to_owned());
         self.get(&key::plugin_caches(at), move |reply: Reply| {
             let Ok(sample) = reply.result() else { return };
@@ -285,33 +340,26 @@ impl Session {
             .wait()
             .map_err(refused("a question"))
     }
+}
 
-    /// The key and number that another bridge asks about.
-    pub(crate) fn asked(&self, query: &Query) -> Option<(String, u64)> {
-        let at = key::asked(self.id, query.key_expr().as_str())?.to_owned();
-        let from = query.parameters().get("from")?.parse().ok()?;
-        Some((at, from))
+/// Where a program that asks as `zenoh-plugin-dds` does is answered: under the key itself if it takes that, as the plugin does; else where it asked.
+fn place_of_answer(query: &Query, of: &str, id: BridgeId) -> String {
+    match query.accepts_replies() {
+        ReplyKeyExpr::Any => of.to_owned(),
+        ReplyKeyExpr::MatchingQuery => key::plugin_cache(of, id),
     }
+}
 
-    /// Where a program that asks as `zenoh-plugin-dds` does is answered: under the key itself if it takes that, as the plugin does; else where it asked.
-    pub(crate) fn place_of_answer(&self, query: &Query, of: &str) -> String {
-        match query.accepts_replies() {
-            ReplyKeyExpr::Any => of.to_owned(),
-            ReplyKeyExpr::MatchingQuery => key::plugin_cache(of, self.id),
-        }
+/// Answers a question, under this key.
+fn answer(query: &Query, at: &str, messages: &[Message]) -> Result<(), Failure> {
+    for message in messages {
+        query
+            .reply(at, message.payload.to_vec())
+            .attachment(message.attachment.encode())
+            .wait()
+            .map_err(refused("an answer"))?;
     }
-
-    /// Answers a question, under this key.
-    pub(crate) fn answer(query: &Query, at: &str, messages: &[Message]) -> Result<(), Failure> {
-        for message in messages {
-            query
-                .reply(at, message.payload.to_vec())
-                .attachment(message.attachment.encode())
-                .wait()
-                .map_err(refused("an answer"))?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 fn message(sample: &Sample) -> Event {

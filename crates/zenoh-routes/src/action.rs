@@ -1,5 +1,6 @@
 //! What a bridge wants done.
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use wire::discovery::EndpointData;
 
@@ -48,13 +49,14 @@ pub enum Action {
     },
     /// Deletes it.
     CloseWriter(ProxyId),
-    /// Sends a message, with its attachment.
+    /// Sends messages, each with its attachment, one after the other, and tells the end by [`Bridge::sent`](crate::Bridge::sent). That may take long, if a
+    /// connection is slow; other keys do not wait for it.
     Put {
-        /// Under which key.
+        /// Under which key; [`at`](crate::key::at) says where a message of it goes.
         key: String,
-        /// The message.
-        message: Message,
-        /// It is not dropped if the network is slow for a moment.
+        /// The messages.
+        messages: Vec<Message>,
+        /// They are not dropped if the network is slow for a moment.
         reliable: bool,
     },
     /// Asks a bridge for what it has sent, from a number on; each answer is told by [`Bridge::answer`](crate::Bridge::answer), the end of all by

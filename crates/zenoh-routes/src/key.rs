@@ -9,6 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use wire::discovery::{EndpointData, EndpointRole};
 
+use crate::attachment::Kind;
+
 /// What all keys begin with that bridges use among themselves: a chunk that no wildcard of others means.
 pub const OWN: &str = "@punctual/1";
 /// Most bytes of a key, which Zenoh sends with a length of 16 bits.
@@ -117,6 +119,11 @@ pub fn of_endpoint(scope: &str, data: &EndpointData) -> Result<Vec<String>, NoKe
 /// Where the ends of instances of a key are told.
 pub fn ends(key: &str) -> String {
     format!("{key}/{ENDS}")
+}
+
+/// Where a message of a key goes: samples under the key itself, all else where ends of instances are told.
+pub fn at(key: &str, kind: Kind) -> String {
+    if kind == Kind::Sample { key.to_owned() } else { ends(key) }
 }
 
 /// The key whose ends are told here; the key itself if it is none of these.

@@ -3,5 +3,6 @@
 
 mod anew;
 mod limits;
+mod queues;
 mod simulation;
 mod world;

@@ -43,6 +43,7 @@ struct Running {
     tokens: BTreeSet<String>,
     published: BTreeMap<String, bool>,
     subscribed: BTreeSet<String>,
+    sending: BTreeSet<String>,
     /// Lines with the last number of each writer that was handed over.
     lines: BTreeMap<u64, (EndpointData, BTreeMap<Guid, i64>)>,
     proxies: BTreeMap<ProxyId, (u64, EndpointData, Vec<Event>)>,
@@ -59,9 +60,15 @@ enum Packet {
     Token(String, bool),
     Matching(String, bool),
     Put(String, Message),
+    /// The connection of the sender has taken what was sent under this key.
+    Sent(String),
     Answer(u64, Message),
     AnswerEnd(u64),
-    Question { question: u64, key: String, from: u64 },
+    Question {
+        question: u64,
+        key: String,
+        from: u64,
+    },
 }
 
 pub(crate) struct World {
@@ -173,6 +180,7 @@ impl World {
             tokens: BTreeSet::new(),
             published: BTreeMap::new(),
             subscribed: BTreeSet::new(),
+            sending: BTreeSet::new(),
             lines: BTreeMap::new(),
             proxies: BTreeMap::new(),
         };
@@ -218,6 +226,13 @@ impl World {
             })
             .collect();
         self.wire.retain(|(from, to, _), _| *from != id && *to != id);
+        // What was being sent is lost with the connection.
+        let now = self.now;
+        let running = self.sites[site].bridges[place].as_mut().unwrap();
+        for key in std::mem::take(&mut running.sending) {
+            running.bridge.sent(&key, now);
+        }
+        self.act(site, place);
         for (_, asks, question) in
             questions.into_iter().map(|((from, asks, _), question)| (from, asks, question))
         {
@@ -359,6 +374,9 @@ impl World {
         let Site { writers, bridges, .. } = &mut self.sites[site];
         let Some(running) = &mut bridges[place] else { return };
         for (line, (like, marks)) in &mut running.lines {
+            if !running.bridge.has_room(*line) {
+                continue;
+            }
             for writer in writers.iter().filter(|writer| writer.data.topic_name == like.topic_name) {
                 let mark = marks.entry(writer.data.guid).or_insert(0);
                 for event in writer.history.iter().filter(|event| event.sequence > *mark) {
@@ -429,22 +447,28 @@ impl World {
                     assert!(running.proxies.insert(proxy, (number, like, Vec::new())).is_none());
                 }
                 Action::CloseWriter(proxy) => assert!(running.proxies.remove(&proxy).is_some()),
-                Action::Put { key, message, .. } => {
-                    let plain = key.trim_end_matches("/@punctual_end").to_owned();
+                Action::Put { key, messages, .. } => {
+                    assert!(running.sending.insert(key.clone()), "{key} is being sent already");
                     let all: Vec<BridgeId> = others
                         .into_iter()
-                        .filter(|to| self.find(*to).is_some_and(|other| other.subscribed.contains(&plain)))
+                        .filter(|to| self.find(*to).is_some_and(|other| other.subscribed.contains(&key)))
                         .collect();
-                    for to in all {
-                        if self.loses && self.random.chance(10) {
-                            self.find(to).unwrap().has_lost = true;
-                        } else {
-                            self.post(id, to, &key, Packet::Put(key.clone(), message.clone()));
-                        }
-                        if self.random.chance(2) {
-                            self.post(id, to, &key, Packet::Put(key.clone(), message.clone()));
+                    for message in messages {
+                        let end = if message.attachment.kind == Kind::Sample { "" } else { "/@punctual_end" };
+                        let at = format!("{key}{end}");
+                        for to in &all {
+                            if self.loses && self.random.chance(10) {
+                                self.find(*to).unwrap().has_lost = true;
+                            } else {
+                                self.post(id, *to, &at, Packet::Put(at.clone(), message.clone()));
+                            }
+                            if self.random.chance(2) {
+                                self.post(id, *to, &at, Packet::Put(at.clone(), message.clone()));
+                            }
                         }
                     }
+                    // The connection takes it whenever it does.
+                    self.post(id, id, &format!("sent {key}"), Packet::Sent(key));
                 }
                 Action::Ask { question, bridge, key, from } => {
                     if others.contains(&bridge) {
@@ -521,6 +545,11 @@ impl World {
                 running.bridge.answer(question, &message.attachment.encode(), &message.payload);
             }
             Packet::AnswerEnd(question) => running.bridge.answered(question),
+            Packet::Sent(key) => {
+                assert!(running.sending.remove(&key));
+                running.bridge.sent(&key, self.now);
+                self.act(site, place);
+            }
             Packet::Question { question, key, from: number } => {
                 for message in running.bridge.asked(&key, number) {
                     self.post(to, from, "answer", Packet::Answer(question, message));
