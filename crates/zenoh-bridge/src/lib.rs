@@ -11,6 +11,7 @@ mod proxies;
 mod run;
 mod session;
 mod talks;
+mod tls;
 mod types;
 mod workers;
 

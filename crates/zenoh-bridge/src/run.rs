@@ -1,10 +1,14 @@
 //! The loop of a bridge: what comes from the domain and from Zenoh goes to the state machine, and what that wants done is done.
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::Write as _;
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use dds::xtypes::Described;
 use dds::{Condition, Duration, GuardCondition, WaitSet};
-use zenoh_routes::{Action, Bridge, BridgeId};
+use wire::discovery::EndpointData;
+use zenoh_routes::{Action, Bridge, BridgeId, ProxyId};
 
 use crate::Failure;
 use crate::arguments::Choices;
@@ -13,10 +17,13 @@ use crate::lines::Lines;
 use crate::proxies::Proxies;
 use crate::session::{Event, Session};
 use crate::talks::{Talk, Talks};
+use crate::tls;
 use crate::workers::Workers;
 
 /// How long it waits at most before it looks for changes of the domain.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long a connection may take before it is asked why there is none.
+const AT_FIRST: std::time::Duration = std::time::Duration::from_secs(3);
 /// How long nothing is said of more failures of Zenoh after one.
 const SILENT: std::time::Duration = std::time::Duration::from_secs(10);
 /// How long it goes on at the end for what waits to be sent.
@@ -40,6 +47,7 @@ fn new_id() -> BridgeId {
 pub(crate) fn run(choices: &Choices) -> Result<(), Failure> {
     let stop = GuardCondition::new();
     let asked = stop.clone();
+    tls::check(&choices.tls)?;
     ctrlc::set_handler(move || {
         if asked.get_trigger_value() {
             std::process::exit(130);
@@ -71,6 +79,9 @@ pub(crate) fn run(choices: &Choices) -> Result<(), Failure> {
         begin: Instant::now(),
         failed: 0,
         failed_at: None,
+        asks_why: false,
+        alone_since: None,
+        told_why: BTreeSet::new(),
     };
     running.tell(&format!("bridge {id} of domain {}, {}", choices.domain, choices.confidentiality()));
     let mut told_at = Instant::now();
@@ -82,6 +93,9 @@ pub(crate) fn run(choices: &Choices) -> Result<(), Failure> {
         }
         told.set_trigger_value(false);
         let waits_for_readers = running.round(look)?;
+        if look {
+            running.look_at_connections(choices);
+        }
         if let Some(every) = choices.status
             && told_at.elapsed() >= every
         {
@@ -121,9 +135,32 @@ struct Running {
     failed: u64,
     /// When it was last told of one.
     failed_at: Option<Instant>,
+    /// It is being found out why there is no connection.
+    asks_why: bool,
+    /// Since when there has been none, or since it was found out last.
+    alone_since: Option<Instant>,
+    /// What has been told of why.
+    told_why: BTreeSet<String>,
 }
 
 impl Running {
+    /// Without any connection, finds out why there is none.
+    fn look_at_connections(&mut self, choices: &Choices) {
+        if self.asks_why {
+            return;
+        }
+        if choices.connect.is_empty() || self.session.neighbours() > 0 {
+            (self.alone_since, self.told_why) = (None, BTreeSet::new());
+            return;
+        }
+        let wait = if self.told_why.is_empty() { AT_FIRST } else { SILENT };
+        if self.alone_since.get_or_insert_with(Instant::now).elapsed() >= wait {
+            // The answer begins the time.
+            (self.alone_since, self.asks_why) = (None, true);
+            self.workers.run(self.session.why_not(choices));
+        }
+    }
+
     /// One round; true if something waits for readers that do not keep up.
     fn round(&mut self, look: bool) -> Result<bool, Failure> {
         while let Some(event) = self.session.next_event() {
@@ -136,7 +173,11 @@ impl Running {
         for done in self.lines.open_told(self.domain.participant(), &self.waits) {
             done.unwrap_or_else(|failure| warn(&failure.to_string()));
         }
-        let changes = if look { self.domain.changes(&mut self.bridge) } else { Vec::new() };
+        let now = self.now();
+        let changes = match look {
+            true => self.domain.changes(&mut self.bridge, now, self.session.neighbours())?,
+            false => Vec::new(),
+        };
         // What writers had written that are gone comes before that they are gone.
         self.lines.take(&mut self.bridge, &self.waits)?;
         for change in changes {
@@ -178,6 +219,24 @@ impl Running {
                 self.go_on_after(done);
                 self.bridge.sent(&key, self.now());
             }
+            Event::AskedType(query) => {
+                let endpoint = self.session.asked_type(&query).and_then(|guid| self.domain.endpoint(guid));
+                if let Some(endpoint) = endpoint.cloned() {
+                    let (participant, with) =
+                        (self.domain.participant().clone(), format!("type of {}", endpoint.guid));
+                    self.talks.add(&with, Talk::AnswerType { query, participant, endpoint });
+                }
+            }
+            Event::TypeTold(announced, told) => self.type_told(&announced, told),
+            Event::NotConnected(why) => {
+                (self.alone_since, self.asks_why) = (Some(Instant::now()), false);
+                // It may have come about meanwhile.
+                for text in why.into_iter().filter(|_| self.session.neighbours() == 0) {
+                    if self.told_why.insert(text.clone()) {
+                        warn(&text);
+                    }
+                }
+            }
             Event::Talked(with, done) => {
                 self.go_on_after(done);
                 self.talks.done(&with, self.now());
@@ -196,7 +255,9 @@ impl Running {
             let answers = match &talk {
                 Talk::Answer { key, from, .. } => self.bridge.asked(key, *from),
                 Talk::AnswerPlugin { key, .. } => self.bridge.asked_by_plugin(key),
-                Talk::Ask { .. } | Talk::AskPlugins(_) => Vec::new(),
+                Talk::Ask { .. } | Talk::AskPlugins(_) | Talk::AskType { .. } | Talk::AnswerType { .. } => {
+                    Vec::new()
+                }
             };
             self.workers.run(self.session.talk(with, talk, answers));
         }
@@ -232,11 +293,7 @@ impl Running {
                     opened.unwrap_or_else(|failure| warn(&failure.to_string()));
                 }
                 Action::CloseReader(line) => self.lines.close(participant, &self.waits, line),
-                Action::OpenWriter { proxy, like } => {
-                    if let Err(failure) = self.proxies.open(participant, proxy, &like) {
-                        self.warn_now_and_then(&failure);
-                    }
-                }
+                Action::OpenWriter { proxy, like, bridge } => self.open_writer(proxy, like, bridge),
                 Action::CloseWriter(proxy) => self.proxies.close(proxy),
                 Action::Put { key, messages, reliable } => {
                     self.workers.run(self.session.put(key, messages, reliable));
@@ -255,6 +312,27 @@ impl Running {
             }
         }
         Ok(())
+    }
+
+    fn open_writer(&mut self, proxy: ProxyId, like: EndpointData, bridge: Option<BridgeId>) {
+        let (writer, announced) = (like.guid, like.type_information.clone().unwrap_or_default());
+        let opened = self.proxies.open(self.domain.participant(), proxy, like, bridge.is_some());
+        match (opened, bridge) {
+            (Ok(true), Some(bridge)) => {
+                let talk = Talk::AskType { bridge, writer, announced: announced.clone() };
+                if !self.talks.add(&format!("type {bridge}"), talk) {
+                    self.type_told(&announced, None);
+                }
+            }
+            (Ok(_), _) => {}
+            (Err(failure), _) => self.warn_now_and_then(&failure),
+        }
+    }
+
+    fn type_told(&mut self, announced: &[u8], told: Option<Arc<Described>>) {
+        if let Err(failure) = self.proxies.told(self.domain.participant(), announced, told) {
+            self.warn_now_and_then(&failure);
+        }
     }
 
     fn tell(&self, text: &str) {

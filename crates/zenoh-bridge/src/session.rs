@@ -1,23 +1,27 @@
 //! The session of Zenoh: what is declared in it, and what comes from it, in the order in which it comes.
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use dds::GuardCondition;
+use dds::xtypes::Described;
+use dds::{DomainParticipant, GuardCondition, Guid};
 use serde_json::json;
+use wire::discovery::EndpointData;
 use zenoh::Wait as _;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
 use zenoh::query::{ConsolidationMode, Query, QueryTarget, Queryable, Reply, ReplyKeyExpr};
 use zenoh::sample::{Sample, SampleKind};
-use zenoh_routes::{BridgeId, Kind, Message, key};
+use zenoh_routes::{BridgeId, Kind, Message, key, types};
 
 use crate::Failure;
 use crate::arguments::{Choices, Tls};
 use crate::talks::Talk;
+use crate::tls;
+use crate::types::Told;
 use crate::workers::Job;
 
 /// Most bytes of messages that wait for the loop. What comes beyond is dropped, and asked for again.
@@ -45,6 +49,12 @@ pub(crate) enum Event {
     Sent(String, Result<(), Failure>),
     /// A question or an answer has been taken by the connection of this bridge, or not.
     Talked(String, Result<(), Failure>),
+    /// Another bridge asks for the type of a writer.
+    AskedType(Query),
+    /// What another bridge tells of a type, of which this is announced; `None` if it tells nothing.
+    TypeTold(Vec<u8>, Option<Arc<Described>>),
+    /// Why no connection comes about.
+    NotConnected(Vec<String>),
 }
 
 /// Where callbacks of Zenoh put what comes.
@@ -80,12 +90,14 @@ impl Inbox {
 fn size_of_event(event: &Event) -> usize {
     match event {
         Event::Message { payload, .. } | Event::Answer { payload, .. } => payload.len().saturating_add(512),
-        Event::Asked(_) | Event::AskedByPlugin(..) => 8_192,
+        Event::Asked(_) | Event::AskedByPlugin(..) | Event::AskedType(_) => 8_192,
         Event::Token(..)
         | Event::Matching(..)
         | Event::AnswerEnd(_)
         | Event::Sent(..)
-        | Event::Talked(..) => 0,
+        | Event::Talked(..)
+        | Event::TypeTold(..)
+        | Event::NotConnected(_) => 0,
     }
 }
 
@@ -95,6 +107,15 @@ struct AtEnd(Inbox, u64);
 impl Drop for AtEnd {
     fn drop(&mut self) {
         self.0.put(Event::AnswerEnd(self.1));
+    }
+}
+
+/// What has been told of a type, and tells it when Zenoh lets go of it.
+struct TypeAtEnd(Inbox, Vec<u8>, OnceLock<Arc<Described>>);
+
+impl Drop for TypeAtEnd {
+    fn drop(&mut self) {
+        self.0.put(Event::TypeTold(std::mem::take(&mut self.1), self.2.take()));
     }
 }
 
@@ -114,7 +135,7 @@ pub(crate) struct Session {
     declared: BTreeMap<String, Declared>,
     subscribed: BTreeMap<String, [Subscriber<()>; 2]>,
     _bridges: Subscriber<()>,
-    _questions: Queryable<()>,
+    _questions: [Queryable<()>; 2],
 }
 
 fn refused(what: &str) -> impl FnOnce(zenoh::Error) -> Failure {
@@ -139,14 +160,15 @@ impl Session {
             })
             .wait()
             .map_err(refused("announcements of other bridges"))?;
-        let put = inbox.clone();
-        let questions = session
-            .declare_queryable(key::cache_of(id))
-            .callback(move |query| {
-                put.put(Event::Asked(query));
-            })
-            .wait()
-            .map_err(refused("questions of other bridges"))?;
+        let questions = |at: String, event: fn(Query) -> Event| {
+            let put = inbox.clone();
+            let declared = session.declare_queryable(at).callback(move |query| {
+                put.put(event(query));
+            });
+            declared.wait().map_err(refused("questions of other bridges"))
+        };
+        let questions =
+            [questions(key::cache_of(id), Event::Asked)?, questions(key::types_of(id), Event::AskedType)?];
         Ok(Self {
             session,
             inbox,
@@ -274,9 +296,27 @@ impl Session {
                 Talk::AnswerPlugin { query, key } => {
                     answer(&query, &place_of_answer(&query, &key, asks.id), &answers)
                 }
+                Talk::AskType { bridge, writer, announced } => asks.ask_type(bridge, writer, announced),
+                Talk::AnswerType { query, participant, endpoint } => {
+                    answer_type(&query, &participant, &endpoint)
+                }
             };
             asks.inbox.put(Event::Talked(with, done));
         })
+    }
+
+    /// Finds out why no connection comes about, on a thread that may wait, and tells it.
+    pub(crate) fn why_not(&self, choices: &Choices) -> Job {
+        let (inbox, endpoints, tls) = (self.inbox.clone(), choices.connect.clone(), choices.tls.clone());
+        Box::new(move || {
+            let why = endpoints.iter().filter_map(|endpoint| tls::why_not(endpoint, &tls)).collect();
+            inbox.put(Event::NotConnected(why));
+        })
+    }
+
+    /// The writer whose type another bridge asks for.
+    pub(crate) fn asked_type(&self, query: &Query) -> Option<Guid> {
+        key::asked_type(self.id, query.key_expr().as_str())
     }
 
     /// The key and number that another bridge asks about, and which bridge that is, as it says.
@@ -312,6 +352,17 @@ impl Asks {
             is_whole.store(is_put, Ordering::Relaxed);
         };
         self.get(&selector, answer)
+    }
+
+    fn ask_type(&self, bridge: BridgeId, writer: Guid, announced: Vec<u8>) -> Result<(), Failure> {
+        let end = TypeAtEnd(self.inbox.clone(), announced, OnceLock::new());
+        self.get(&key::type_of_writer(bridge, writer), move |reply: Reply| {
+            let Ok(sample) = reply.result() else { return };
+            if let Ok(told) = types::decode(&sample.payload().to_bytes()) {
+                // The first answer counts.
+                let _ = end.2.set(Arc::new(told));
+            }
+        })
     }
 
     fn ask_plugins(&self, at: &str) -> Result<(), Failure> {
@@ -362,6 +413,17 @@ fn answer(query: &Query, at: &str, messages: &[Message]) -> Result<(), Failure> 
     Ok(())
 }
 
+/// Answers what the participant of an endpoint tells of its type; nothing if it does not. Waits for the participant.
+fn answer_type(
+    query: &Query,
+    participant: &DomainParticipant,
+    endpoint: &EndpointData,
+) -> Result<(), Failure> {
+    let told = Told::ask(participant, endpoint).and_then(|told| told.described());
+    let Some(bytes) = told.and_then(|told| types::encode(&told)) else { return Ok(()) };
+    query.reply(query.key_expr().clone(), bytes).wait().map_err(refused("an answer"))
+}
+
 fn message(sample: &Sample) -> Event {
     let payload =
         if sample.kind() == SampleKind::Put { sample.payload().to_bytes().into_owned() } else { Vec::new() };
@@ -376,14 +438,14 @@ fn message(sample: &Sample) -> Event {
 fn config(choices: &Choices) -> String {
     let Tls { ca, own } = &choices.tls;
     let (certificate, key) = own.clone().unzip();
-    let tls = json!({
+    let files = json!({
         "root_ca_certificate": ca,
         "listen_certificate": certificate, "listen_private_key": key,
         "connect_certificate": certificate, "connect_private_key": key,
         // Who connects shows a certificate, where there is an authority that it could be of.
         "enable_mtls": ca.is_some() && own.is_some(),
     });
-    let tls: serde_json::Map<String, serde_json::Value> = match tls {
+    let files: serde_json::Map<String, serde_json::Value> = match files {
         serde_json::Value::Object(map) => map.into_iter().filter(|(_, value)| !value.is_null()).collect(),
         _ => serde_json::Map::new(),
     };
@@ -393,7 +455,17 @@ fn config(choices: &Choices) -> String {
         "listen": { "endpoints": choices.listen, "timeout_ms": 0, "exit_on_failure": true },
         "scouting": { "multicast": { "enabled": false }, "gossip": { "enabled": false } },
         "adminspace": { "enabled": false },
-        "transport": { "link": { "protocols": ["tcp", "tls"], "tls": tls } },
+        "transport": { "link": {
+            "protocols": ["tcp", "tls"],
+            "tls": files,
+            // What is sent waits for a slow connection, and only for one that is not lost.
+            "tx": {
+                "lease": choices.detect.saturating_mul(1_000),
+                "queue": { "congestion_control": { "block": {
+                    "wait_before_close": choices.detect.saturating_mul(1_000_000),
+                } } },
+            },
+        } },
     })
     .to_string()
 }

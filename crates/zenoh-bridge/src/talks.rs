@@ -1,6 +1,9 @@
 //! Questions and answers between bridges, which may wait on a connection: one at a time with each bridge, the others in the order in which they came.
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
+use dds::{DomainParticipant, Guid};
+use wire::discovery::EndpointData;
 use zenoh::query::Query;
 use zenoh_routes::BridgeId;
 use zenoh_routes::turns::Turns;
@@ -20,6 +23,10 @@ pub(crate) enum Talk {
     Answer { query: Query, key: String, from: u64 },
     /// Answers a `zenoh-plugin-dds`.
     AnswerPlugin { query: Query, key: String },
+    /// Asks a bridge for the type of a writer, of which this is announced.
+    AskType { bridge: BridgeId, writer: Guid, announced: Vec<u8> },
+    /// Answers a bridge what the participant of a writer tells of its type.
+    AnswerType { query: Query, participant: DomainParticipant, endpoint: Arc<EndpointData> },
 }
 
 /// All that wait, by whom they are with.

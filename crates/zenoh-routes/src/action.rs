@@ -46,6 +46,8 @@ pub enum Action {
         proxy: ProxyId,
         /// The writer of another site; for samples of foreign programs, the reader of this site that they are for.
         like: EndpointData,
+        /// The bridge that announces it, which tells its type; `None` for foreign programs.
+        bridge: Option<BridgeId>,
     },
     /// Deletes it.
     CloseWriter(ProxyId),

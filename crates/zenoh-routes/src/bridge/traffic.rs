@@ -400,7 +400,7 @@ impl Bridge {
                 self.next_proxy += 1;
                 let proxy = ProxyId(self.next_proxy);
                 self.foreign.insert(key.into(), proxy);
-                self.actions.push_back(Action::OpenWriter { proxy, like });
+                self.actions.push_back(Action::OpenWriter { proxy, like, bridge: None });
                 proxy
             }
         };

@@ -6,6 +6,7 @@ use testkit::random::Random;
 use wire::discovery::EndpointData;
 use wire::qos::{Durability, EndpointQos, History, Reliability};
 use wire::{EntityId, EntityKind, Guid, GuidPrefix, SequenceNumber, Timestamp};
+use zenoh_routes::election::{Election, Standing};
 use zenoh_routes::{Action, Attachment, Bridge, BridgeId, Kind, Message, Options, ProxyId};
 
 /// What became of an instance.
@@ -35,6 +36,7 @@ pub(crate) struct Reader {
 struct Running {
     bridge: Bridge,
     id: BridgeId,
+    election: Election,
     is_linked: bool,
     /// Something that came was dropped.
     has_lost: bool,
@@ -53,6 +55,8 @@ pub(crate) struct Site {
     pub(crate) writers: Vec<Writer>,
     pub(crate) readers: Vec<Reader>,
     bridges: Vec<Option<Running>>,
+    /// What bridges of the site have told each other last.
+    told: BTreeMap<BridgeId, Standing>,
 }
 
 /// On its way from one bridge to another.
@@ -90,6 +94,7 @@ impl World {
             writers: Vec::new(),
             readers: Vec::new(),
             bridges: (0..bridges).map(|_| None).collect(),
+            told: BTreeMap::new(),
         };
         Self {
             random: Random::of_case(seed, 48),
@@ -174,6 +179,7 @@ impl World {
         let running = Running {
             bridge: Bridge::new(id, self.options.clone()),
             id,
+            election: Election::new(id),
             is_linked: false,
             has_lost: false,
             seen: BTreeSet::new(),
@@ -190,7 +196,9 @@ impl World {
 
     pub(crate) fn kill(&mut self, site: usize, place: usize) {
         self.cut(site, place);
-        self.sites[site].bridges[place] = None;
+        if let Some(running) = self.sites[site].bridges[place].take() {
+            self.sites[site].told.remove(&running.id);
+        }
     }
 
     fn running(&mut self) -> impl Iterator<Item = &mut Running> {
@@ -314,11 +322,12 @@ impl World {
     /// One round: bridges look at their domains, and do what follows.
     pub(crate) fn look(&mut self) {
         for site in 0..self.sites.len() {
-            let leader = self.sites[site].bridges.iter().flatten().map(|running| running.id).min();
             for place in 0..self.sites[site].bridges.len() {
-                let Site { writers, readers, bridges } = &mut self.sites[site];
+                let Site { writers, readers, bridges, told } = &mut self.sites[site];
                 let Some(running) = &mut bridges[place] else { continue };
-                running.bridge.lead(Some(running.id) == leader);
+                let others = told.values().copied().filter(|other| other.id != running.id);
+                let leads = running.election.look(self.now, u32::from(running.is_linked), others);
+                running.bridge.lead(leads);
                 for writer in writers.iter() {
                     running.bridge.writer_found(&writer.data);
                 }
@@ -332,8 +341,23 @@ impl World {
                 self.act(site, place);
                 self.take(site, place);
                 self.act(site, place);
+                // What it tells others comes now or at a later look.
+                if self.random.chance(70) {
+                    let Site { bridges, told, .. } = &mut self.sites[site];
+                    told.extend(
+                        bridges[place].as_ref().map(|running| (running.id, running.election.standing())),
+                    );
+                }
             }
         }
+    }
+
+    /// The places of the bridges of a site that work.
+    pub(crate) fn workers(&self, site: usize) -> Vec<usize> {
+        let all = self.sites[site].bridges.iter().enumerate();
+        all.filter(|(_, running)| running.as_ref().is_some_and(|running| running.bridge.summary().leads))
+            .map(|(place, _)| place)
+            .collect()
     }
 
     pub(crate) fn reader_gone(&mut self, site: usize, guid: Guid) {
@@ -441,7 +465,7 @@ impl World {
                     assert!(running.lines.insert(line, (like, marks)).is_none(), "opened twice");
                 }
                 Action::CloseReader(line) => assert!(running.lines.remove(&line).is_some()),
-                Action::OpenWriter { proxy, like } => {
+                Action::OpenWriter { proxy, like, .. } => {
                     let number = self.number();
                     let running = self.sites[site].bridges[place].as_mut().unwrap();
                     assert!(running.proxies.insert(proxy, (number, like, Vec::new())).is_none());
@@ -586,6 +610,10 @@ impl World {
             // Questions that had no answer are asked again.
             self.now += 1_000;
         }
+    }
+
+    pub(crate) const fn now(&self) -> u64 {
+        self.now
     }
 
     pub(crate) fn pass(&mut self, milliseconds: u64) {
