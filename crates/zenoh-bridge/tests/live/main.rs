@@ -9,3 +9,4 @@ mod plant;
 mod ring;
 mod slow;
 mod tls;
+mod types;
