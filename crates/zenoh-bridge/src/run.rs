@@ -263,7 +263,7 @@ impl Running {
         }
     }
 
-    /// What is sent once ends no bridge: whoever misses a message asks for it, and a question without answer is asked again.
+    /// What is sent once ends no bridge: a bridge that misses a message asks for it, and a question without answer is asked again.
     fn go_on_after(&mut self, done: Result<(), Failure>) {
         let Err(failure) = done else { return };
         self.failed += 1;
@@ -336,7 +336,7 @@ impl Running {
     }
 
     fn tell(&self, text: &str) {
-        // Whoever reads it may have gone.
+        // The program that reads it may have gone.
         let _ = writeln!(std::io::stdout(), "{text}");
         let _ = std::io::stdout().flush();
     }

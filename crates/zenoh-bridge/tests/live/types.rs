@@ -16,9 +16,10 @@ fn another_site_is_told_the_type_of_a_topic() {
         writer.write(&Joint { arm: 1, angle: 10 }).unwrap();
         // As `punctual echo` finds it, before anything reads the topic.
         let schema = patiently("a writer there, with its type", || {
-            let found = there.get_discovered_endpoints().into_iter().find(|data| {
-                data.topic_name == "arm/joint" && data.type_information.is_some()
-            })?;
+            let found = there
+                .get_discovered_endpoints()
+                .into_iter()
+                .find(|data| data.topic_name == "arm/joint" && data.type_information.is_some())?;
             let told = there.find_type(&found, Duration::from_secs(5)).unwrap()?;
             recover(&told.objects, told.id)
         });
