@@ -31,7 +31,7 @@ const MOST_LOOKS: u32 = 100;
 pub(crate) struct Proxies {
     open: BTreeMap<ProxyId, Proxy>,
     /// Writers that are made once it is known what their type is, by what is announced of it, with the messages for them so far.
-    untold: BTreeMap<Vec<u8>, BTreeMap<ProxyId, (EndpointData, VecDeque<Message>)>>,
+    untold: BTreeMap<Vec<u8>, BTreeMap<ProxyId, Untold>>,
     /// Types that bridges have told, by what is announced of them.
     types: BTreeMap<Vec<u8>, Arc<Described>>,
     /// To be deleted once their readers have all.
@@ -41,6 +41,9 @@ pub(crate) struct Proxies {
     /// Messages that were not written, because readers did not keep up or the bytes are no sample.
     pub(crate) refused: u64,
 }
+
+/// What a writer is to be like whose type is not told yet, and messages for it.
+type Untold = (EndpointData, VecDeque<Message>);
 
 struct Proxy {
     writer: RawDataWriter,
