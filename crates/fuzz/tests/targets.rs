@@ -274,4 +274,5 @@ fn memory_of_a_process_that_lies() {
 #[test]
 fn what_comes_over_zenoh() {
     withstands(&targets::ZENOH_MESSAGE, "fuzz.stateless_executions", 20);
+    withstands(&targets::ZENOH_TYPE, "fuzz.stateless_executions", 20);
 }

@@ -10,6 +10,9 @@ use zenoh_routes::{Options, key};
 
 use crate::Failure;
 
+/// After how many seconds without a sign of life a connection counts as lost, if nothing is said.
+const DETECT: u64 = 10;
+
 /// Joins a DDS domain to Zenoh: its topics are written and read at other sites, too, without multicast between them.
 #[derive(Parser, Clone, Debug)]
 #[command(
@@ -82,6 +85,9 @@ struct Given {
     /// Seconds that writers of another site stay after it is cut off; 30 if nothing is said.
     #[arg(long, value_name = "SECONDS")]
     lease: Option<u64>,
+    /// Seconds without a sign of life after which a connection to another site counts as lost; 10 if nothing is said.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    detect: Option<u64>,
     /// Prints a line about what is bridged this often.
     #[arg(long, value_name = "SECONDS")]
     status: Option<u64>,
@@ -104,6 +110,8 @@ pub struct Choices {
     pub listen: Vec<String>,
     /// Authorities, certificate and key.
     pub tls: Tls,
+    /// After how many seconds without a sign of life a connection counts as lost.
+    pub detect: u64,
     /// How often a line tells what is bridged.
     pub status: Option<Duration>,
 }
@@ -173,6 +181,7 @@ impl Given {
             group: self.group.or(other.group),
             topics: self.topics.or(other.topics),
             lease: self.lease.or(other.lease),
+            detect: self.detect.or(other.detect),
             status: self.status.or(other.status),
         }
     }
@@ -206,6 +215,10 @@ impl Given {
         if group.len() > 64 || group.contains('/') {
             return usage(format!("--group {group:?}: at most 64 bytes without a slash"));
         }
+        let detect = self.detect.unwrap_or(DETECT);
+        if !(1..=3_600).contains(&detect) {
+            return usage(format!("detect {detect}: give 1 to 3600 seconds"));
+        }
         let mut limits = Limits::default();
         limits.topics = self.topics.unwrap_or(limits.topics);
         limits.writers = limits.topics.saturating_mul(4);
@@ -232,6 +245,7 @@ impl Given {
             connect: self.connect,
             listen: self.listen,
             tls: Tls { ca: self.ca, own },
+            detect,
             status: self.status.filter(|seconds| *seconds > 0).map(Duration::from_secs),
         })
     }

@@ -3,8 +3,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dds::qos::DomainParticipantQos;
-use dds::{DomainParticipant, Guid, GuidPrefix};
+use dds::{DomainParticipant, Guid, GuidPrefix, QosKind};
 use wire::discovery::EndpointData;
+use zenoh_routes::election::{Election, Standing};
 use zenoh_routes::{Bridge, BridgeId};
 
 use crate::Failure;
@@ -12,12 +13,18 @@ use crate::arguments::Choices;
 
 /// What USER_DATA of the participants of bridges begins with.
 const MARK: &str = "punctual-bridge/1/";
+/// What it says of a bridge that works, and of one that stands by.
+const WORKS: &str = "works";
+const STANDS_BY: &str = "stands-by";
 
 /// What is known of the domain.
 pub(crate) struct Domain {
     participant: DomainParticipant,
-    /// Group and id of this bridge, as others have theirs.
-    own: (String, BridgeId),
+    /// Bridges of one group take turns.
+    group: String,
+    election: Election,
+    /// What others were told of this bridge.
+    told: Standing,
     /// Endpoints that the bridge was told of.
     known: BTreeMap<Guid, Arc<EndpointData>>,
 }
@@ -33,33 +40,60 @@ pub(crate) enum Change {
 impl Domain {
     /// Joins the domain.
     pub(crate) fn join(choices: &Choices, id: BridgeId) -> Result<Self, Failure> {
-        let user_data = format!("{MARK}{}/{id}", choices.group).into_bytes();
+        let election = Election::new(id);
+        let told = election.standing();
+        let user_data = mark(&choices.group, &told);
         let qos = DomainParticipantQos { user_data, ..DomainParticipantQos::default() };
         let builder = DomainParticipant::builder(choices.domain);
         let participant = builder.config(choices.config.clone()).qos(qos).create()?;
-        Ok(Self { participant, own: (choices.group.clone(), id), known: BTreeMap::new() })
+        Ok(Self { participant, group: choices.group.clone(), election, told, known: BTreeMap::new() })
     }
 
     pub(crate) const fn participant(&self) -> &DomainParticipant {
         &self.participant
     }
 
-    /// What changed since the last time; endpoints of bridges are none. Tells `bridge` whether it works or stands by.
-    pub(crate) fn changes(&mut self, bridge: &mut Bridge) -> Vec<Change> {
+    /// What is known of a writer or reader of the site.
+    pub(crate) fn endpoint(&self, guid: Guid) -> Option<&Arc<EndpointData>> {
+        self.known.get(&guid)
+    }
+
+    /// What changed since the last time; endpoints of bridges are none. Tells `bridge` whether it works or stands by: it has so many connections to
+    /// other sites at this time, in milliseconds.
+    ///
+    /// # Errors
+    /// The other bridges of the site cannot be told.
+    pub(crate) fn changes(
+        &mut self,
+        bridge: &mut Bridge,
+        now: u64,
+        connections: usize,
+    ) -> Result<Vec<Change>, Failure> {
+        // What follows from the last look has been done: one that takes over is not told before that.
+        let standing = self.election.standing();
+        if standing != self.told {
+            let qos = DomainParticipantQos {
+                user_data: mark(&self.group, &standing),
+                ..self.participant.get_qos()
+            };
+            self.participant.set_qos(QosKind::Specific(qos))?;
+            self.told = standing;
+        }
         // Endpoints first: of each of them it is known below whether its participant is a bridge.
         let endpoints = self.participant.get_discovered_endpoints();
         let mut participants: BTreeSet<GuidPrefix> = BTreeSet::new();
-        let (mut bridges, mut leads): (BTreeSet<GuidPrefix>, bool) =
-            ([self.participant.prefix()].into(), true);
+        let mut bridges: BTreeSet<GuidPrefix> = [self.participant.prefix()].into();
+        let mut others = Vec::new();
         for other in self.participant.get_discovered_participants() {
             participants.insert(other.data.prefix);
-            if let Some((group, id)) = read_mark(&other.data.user_data) {
+            if other.data.user_data.starts_with(MARK.as_bytes()) {
                 bridges.insert(other.data.prefix);
-                // The oldest works.
-                leads &= group != self.own.0 || self.own.1 <= id;
+                let told = read_mark(&other.data.user_data);
+                others.extend(told.filter(|(group, _)| *group == self.group).map(|(_, standing)| standing));
             }
         }
-        bridge.lead(leads);
+        let connections = u32::try_from(connections).unwrap_or(u32::MAX);
+        bridge.lead(self.election.look(now, connections, others));
         let mut changes = Vec::new();
         let mut there = BTreeMap::new();
         for data in endpoints {
@@ -76,7 +110,7 @@ impl Domain {
             self.known.keys().filter(|guid| !there.contains_key(*guid)).map(|guid| Change::Gone(*guid)),
         );
         self.known = there;
-        changes
+        Ok(changes)
     }
 }
 
@@ -87,11 +121,25 @@ fn is_builtin(data: &EndpointData) -> bool {
         || data.topic_name.starts_with("punctual/")
 }
 
-/// Group and id, if these are data of a bridge.
-fn read_mark(user_data: &[u8]) -> Option<(&str, BridgeId)> {
+/// What others read of a bridge.
+fn mark(group: &str, of: &Standing) -> Vec<u8> {
+    let does = if of.leads { WORKS } else { STANDS_BY };
+    format!("{MARK}{group}/{}/{}/{does}", of.id, of.connections).into_bytes()
+}
+
+/// Group and standing, if these are data of a bridge.
+fn read_mark(user_data: &[u8]) -> Option<(&str, Standing)> {
     let rest = std::str::from_utf8(user_data).ok()?.strip_prefix(MARK)?;
-    let (group, id) = rest.split_once('/')?;
-    Some((group, BridgeId::parse(id)?))
+    let mut parts = rest.split('/');
+    let (group, id, connections, does) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let leads = match does {
+        WORKS => true,
+        STANDS_BY => false,
+        _ => return None,
+    };
+    let id = BridgeId::parse(id)?;
+    let connections = connections.parse().ok()?;
+    parts.next().is_none().then_some((group, Standing { id, connections, leads }))
 }
 
 #[cfg(test)]
@@ -100,11 +148,16 @@ mod tests {
 
     #[test]
     fn bridges_are_known_by_their_user_data() {
+        for (connections, leads) in [(0, false), (3, true)] {
+            let standing = Standing { id: BridgeId([3; 16]), connections, leads };
+            assert_eq!(read_mark(&mark("north", &standing)), Some(("north", standing)));
+        }
         let id = BridgeId([3; 16]);
-        let mark = format!("{MARK}north/{id}");
-        assert_eq!(read_mark(mark.as_bytes()), Some(("north", id)));
-        for other in ["", "punctual-bridge/1/", "punctual-bridge/1/x/y", "punctual-bridge/2/x/00"] {
+        for other in ["", MARK, "punctual-bridge/1/x/y/1/works", "punctual-bridge/2/x/00"] {
             assert_eq!(read_mark(other.as_bytes()), None);
+        }
+        for rest in ["1/sleeps", "1", "-1/works", "1/works/"] {
+            assert_eq!(read_mark(format!("{MARK}north/{id}/{rest}").as_bytes()), None, "{rest}");
         }
     }
 }

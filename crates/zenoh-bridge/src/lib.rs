@@ -10,7 +10,10 @@ mod lines;
 mod proxies;
 mod run;
 mod session;
+mod talks;
+mod tls;
 mod types;
+mod workers;
 
 use std::process::ExitCode;
 

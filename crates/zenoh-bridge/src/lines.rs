@@ -15,6 +15,9 @@ use zenoh_routes::{Attachment, Bridge, BridgeId, Kind};
 use crate::Failure;
 use crate::types::{self, Told};
 
+/// Most samples that wait in a reader until the bridge takes them; more wait in their reliable writers.
+const MOST_SAMPLES: u32 = 1_024;
+
 /// A line whose type is asked for, or known.
 type Typed = (u64, EndpointData, Option<Told>);
 
@@ -34,6 +37,8 @@ struct Line {
     news: ReadCondition,
     /// Instances are told apart.
     knows_keys: bool,
+    /// Samples wait in the reader, because what was taken before waits to be sent.
+    is_paused: bool,
 }
 
 impl Lines {
@@ -108,6 +113,7 @@ impl Lines {
         qos.endpoint.reliability = like.qos.reliability;
         if like.qos.reliability.kind == ReliabilityKind::Reliable {
             qos.endpoint.reliability = dds::qos::Reliability::RELIABLE;
+            qos.endpoint.resource_limits.max_samples = Some(MOST_SAMPLES);
         }
         qos.endpoint.durability = like.qos.durability.min(Durability::TransientLocal);
         qos.endpoint.ownership = like.qos.ownership;
@@ -119,16 +125,18 @@ impl Lines {
             subscriber.create_raw_datareader(&topic, support, QosKind::Specific(qos), None, NO_STATUS)?;
         let news = reader.create_readcondition(States::ANY);
         waits.attach_condition(Condition::from(news.clone()))?;
-        self.open.insert(line, Line { reader, news, knows_keys });
+        self.open.insert(line, Line { reader, news, knows_keys, is_paused: false });
         Ok(())
     }
 
     /// Closes a reader.
     pub(crate) fn close(&mut self, participant: &DomainParticipant, waits: &WaitSet, line: u64) {
         self.waiting.remove(&line);
-        let Some(Line { reader, news, .. }) = self.open.remove(&line) else { return };
+        let Some(Line { reader, news, is_paused, .. }) = self.open.remove(&line) else { return };
+        if !is_paused {
+            let _ = waits.detach_condition(&Condition::from(news));
+        }
         // What is deleted with the participant at the latest.
-        let _ = waits.detach_condition(&Condition::from(news));
         let (subscriber, topic) = (reader.get_subscriber().clone(), reader.get_topicdescription());
         let _ = subscriber.delete_contained_entities();
         drop(reader);
@@ -137,9 +145,13 @@ impl Lines {
     }
 
     /// Hands what has come to the bridge.
-    pub(crate) fn take(&mut self, bridge: &mut Bridge) -> Result<(), Failure> {
+    pub(crate) fn take(&mut self, bridge: &mut Bridge, waits: &WaitSet) -> Result<(), Failure> {
         let mut samples = std::mem::take(&mut self.samples);
-        for (number, line) in &self.open {
+        for (number, line) in &mut self.open {
+            // What its connection does not take yet waits in the reader, and when that is full, in the writers of the site.
+            if line.pause(!bridge.has_room(*number), waits)? {
+                continue;
+            }
             line.reader.access_serialized(&Request::TAKE, &mut samples)?;
             // They come by instance; each writer is told in the order in which it wrote.
             let mut order: Vec<usize> = (0..samples.len()).collect();
@@ -159,6 +171,19 @@ impl Lines {
 }
 
 impl Line {
+    /// Whether samples stay in the reader from now on, and wake nothing; gives it back.
+    fn pause(&mut self, is_paused: bool, waits: &WaitSet) -> Result<bool, Failure> {
+        if self.is_paused != is_paused {
+            let news = Condition::from(self.news.clone());
+            match is_paused {
+                true => waits.detach_condition(&news)?,
+                false => waits.attach_condition(news)?,
+            }
+            self.is_paused = is_paused;
+        }
+        Ok(is_paused)
+    }
+
     /// What a sample tells, if it is to be told at other sites.
     fn told<'a>(&self, samples: &'a [Sample], at: usize) -> Option<(Attachment, &'a [u8])> {
         let sample = samples.get(at)?;

@@ -1,8 +1,10 @@
 //! Writers of the bridge, which stand for writers of other sites.
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use dds::qos::{DataWriterQos, Durability, LivelinessKind, Presentation, PublisherQos};
 use dds::serialized::InstanceOf;
+use dds::xtypes::Described;
 use dds::{
     Bytes, DomainParticipant, Duration, Error, NO_STATUS, QosKind, RawDataWriter, ReturnCode, Timestamp,
     WriteOptions,
@@ -19,6 +21,8 @@ use crate::types::{self, ByHash, Next};
 const MOST_WAITING: usize = 16_384;
 /// Most bytes of them, of all writers together.
 const MOST_WAITING_BYTES: usize = 64 << 20;
+/// Most types that are remembered.
+const MOST_TYPES: usize = 4_096;
 /// How often is looked at a writer that is to end, whose readers have not acknowledged all.
 const MOST_LOOKS: u32 = 100;
 
@@ -26,6 +30,10 @@ const MOST_LOOKS: u32 = 100;
 #[derive(Default)]
 pub(crate) struct Proxies {
     open: BTreeMap<ProxyId, Proxy>,
+    /// Writers that are made once it is known what their type is, by what is announced of it, with the messages for them so far.
+    untold: BTreeMap<Vec<u8>, BTreeMap<ProxyId, Untold>>,
+    /// Types that bridges have told, by what is announced of them.
+    types: BTreeMap<Vec<u8>, Arc<Described>>,
     /// To be deleted once their readers have all.
     ending: Vec<(Proxy, u32)>,
     /// Bytes of messages that wait.
@@ -33,6 +41,9 @@ pub(crate) struct Proxies {
     /// Messages that were not written, because readers did not keep up or the bytes are no sample.
     pub(crate) refused: u64,
 }
+
+/// What a writer is to be like whose type is not told yet, and messages for it.
+type Untold = (EndpointData, VecDeque<Message>);
 
 struct Proxy {
     writer: RawDataWriter,
@@ -45,12 +56,55 @@ struct Proxy {
 }
 
 impl Proxies {
-    /// Makes a writer like one of another site.
+    /// Makes a writer like one of another site, at once or once its type is told. True if the type is to be asked for, and told by [`Proxies::told`].
     pub(crate) fn open(
         &mut self,
         participant: &DomainParticipant,
         proxy: ProxyId,
+        like: EndpointData,
+        can_ask: bool,
+    ) -> Result<bool, Failure> {
+        let Some(announced) = like.type_information.clone().filter(|_| can_ask) else {
+            return self.make(participant, proxy, &like, None).map(|()| false);
+        };
+        if let Some(known) = self.types.get(&announced).cloned() {
+            return self.make(participant, proxy, &like, Some(known)).map(|()| false);
+        }
+        let untold = self.untold.entry(announced).or_default();
+        untold.insert(proxy, (like, VecDeque::new()));
+        Ok(untold.len() == 1)
+    }
+
+    /// What a bridge has told of a type; `None` if it did not.
+    pub(crate) fn told(
+        &mut self,
+        participant: &DomainParticipant,
+        announced: &[u8],
+        told: Option<Arc<Described>>,
+    ) -> Result<(), Failure> {
+        if let Some(told) = &told {
+            if self.types.len() >= MOST_TYPES {
+                self.types.clear();
+            }
+            self.types.insert(announced.to_vec(), Arc::clone(told));
+        }
+        let mut done = Ok(());
+        for (proxy, (like, early)) in self.untold.remove(announced).unwrap_or_default() {
+            done = done.and(self.make(participant, proxy, &like, told.clone()));
+            for message in early {
+                self.bytes = self.bytes.saturating_sub(message.cost());
+                self.write(proxy, message);
+            }
+        }
+        done
+    }
+
+    fn make(
+        &mut self,
+        participant: &DomainParticipant,
+        proxy: ProxyId,
         like: &EndpointData,
+        told: Option<Arc<Described>>,
     ) -> Result<(), Failure> {
         let mut qos = DataWriterQos { endpoint: like.qos.clone(), ..DataWriterQos::default() };
         // That a bridge ends says nothing about what the samples are about.
@@ -67,7 +121,11 @@ impl Proxies {
         let partition = std::mem::take(&mut endpoint.partition);
         let group_data = std::mem::take(&mut endpoint.group_data);
         endpoint.topic_data.clear();
-        let topic = participant.create_raw_topic(&like.topic_name, &like.type_name, QosKind::Default)?;
+        let (name, type_name) = (&like.topic_name, &like.type_name);
+        let topic = match told {
+            Some(told) => participant.create_described_topic(name, type_name, told, QosKind::Default)?,
+            None => participant.create_raw_topic(name, type_name, QosKind::Default)?,
+        };
         let group = PublisherQos { partition, group_data, ..PublisherQos::default() };
         let publisher = participant.create_publisher(QosKind::Specific(group), None, NO_STATUS)?;
         let next = is_keyed(like).then(Next::default);
@@ -86,14 +144,19 @@ impl Proxies {
         if let Some(proxy) = self.open.remove(&proxy) {
             self.ending.push((proxy, 0));
         }
+        for untold in self.untold.values_mut() {
+            if let Some((_, early)) = untold.remove(&proxy) {
+                self.refused += early.len() as u64;
+                let bytes: usize = early.iter().map(Message::cost).sum();
+                self.bytes = self.bytes.saturating_sub(bytes);
+            }
+        }
     }
 
     /// Writes a message, or keeps it until there is room.
     pub(crate) fn write(&mut self, proxy: ProxyId, message: Message) {
         let Some(proxy) = self.open.get_mut(&proxy) else {
-            // It could not be opened.
-            self.refused += 1;
-            return;
+            return self.write_early(proxy, message);
         };
         self.bytes = self.bytes.saturating_add(message.cost());
         proxy.waiting.push_back(message);
@@ -111,6 +174,22 @@ impl Proxies {
                     proxy.writer.get_topic().get_name()
                 );
             }
+        }
+    }
+
+    /// Keeps a message for a writer that is made once its type is told.
+    fn write_early(&mut self, proxy: ProxyId, message: Message) {
+        let Some((_, early)) = self.untold.values_mut().find_map(|untold| untold.get_mut(&proxy)) else {
+            // It could not be opened.
+            self.refused += 1;
+            return;
+        };
+        self.bytes = self.bytes.saturating_add(message.cost());
+        early.push_back(message);
+        while early.len() > MOST_WAITING || self.bytes > MOST_WAITING_BYTES {
+            let Some(oldest) = early.pop_front() else { break };
+            self.bytes = self.bytes.saturating_sub(oldest.cost());
+            self.refused += 1;
         }
     }
 

@@ -1,22 +1,28 @@
 //! The session of Zenoh: what is declared in it, and what comes from it, in the order in which it comes.
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use dds::GuardCondition;
+use dds::xtypes::Described;
+use dds::{DomainParticipant, GuardCondition, Guid};
 use serde_json::json;
+use wire::discovery::EndpointData;
 use zenoh::Wait as _;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
 use zenoh::query::{ConsolidationMode, Query, QueryTarget, Queryable, Reply, ReplyKeyExpr};
 use zenoh::sample::{Sample, SampleKind};
-use zenoh_routes::{BridgeId, Message, key};
+use zenoh_routes::{BridgeId, Kind, Message, key, types};
 
 use crate::Failure;
 use crate::arguments::{Choices, Tls};
+use crate::talks::Talk;
+use crate::tls;
+use crate::types::Told;
+use crate::workers::Job;
 
 /// Most bytes of messages that wait for the loop. What comes beyond is dropped, and asked for again.
 const MOST_BYTES: usize = 64 << 20;
@@ -39,6 +45,16 @@ pub(crate) enum Event {
     Asked(Query),
     /// `zenoh-plugin-dds` asks about a key.
     AskedByPlugin(String, Query),
+    /// What was sent under a key has been taken by the connection, or not.
+    Sent(String, Result<(), Failure>),
+    /// A question or an answer has been taken by the connection of this bridge, or not.
+    Talked(String, Result<(), Failure>),
+    /// Another bridge asks for the type of a writer.
+    AskedType(Query),
+    /// What another bridge tells of a type, of which this is announced; `None` if it tells nothing.
+    TypeTold(Vec<u8>, Option<Arc<Described>>),
+    /// Why no connection comes about.
+    NotConnected(Vec<String>),
 }
 
 /// Where callbacks of Zenoh put what comes.
@@ -74,8 +90,14 @@ impl Inbox {
 fn size_of_event(event: &Event) -> usize {
     match event {
         Event::Message { payload, .. } | Event::Answer { payload, .. } => payload.len().saturating_add(512),
-        Event::Asked(_) | Event::AskedByPlugin(..) => 8_192,
-        Event::Token(..) | Event::Matching(..) | Event::AnswerEnd(_) => 0,
+        Event::Asked(_) | Event::AskedByPlugin(..) | Event::AskedType(_) => 8_192,
+        Event::Token(..)
+        | Event::Matching(..)
+        | Event::AnswerEnd(_)
+        | Event::Sent(..)
+        | Event::Talked(..)
+        | Event::TypeTold(..)
+        | Event::NotConnected(_) => 0,
     }
 }
 
@@ -85,6 +107,15 @@ struct AtEnd(Inbox, u64);
 impl Drop for AtEnd {
     fn drop(&mut self) {
         self.0.put(Event::AnswerEnd(self.1));
+    }
+}
+
+/// What has been told of a type, and tells it when Zenoh lets go of it.
+struct TypeAtEnd(Inbox, Vec<u8>, OnceLock<Arc<Described>>);
+
+impl Drop for TypeAtEnd {
+    fn drop(&mut self) {
+        self.0.put(Event::TypeTold(std::mem::take(&mut self.1), self.2.take()));
     }
 }
 
@@ -104,7 +135,7 @@ pub(crate) struct Session {
     declared: BTreeMap<String, Declared>,
     subscribed: BTreeMap<String, [Subscriber<()>; 2]>,
     _bridges: Subscriber<()>,
-    _questions: Queryable<()>,
+    _questions: [Queryable<()>; 2],
 }
 
 fn refused(what: &str) -> impl FnOnce(zenoh::Error) -> Failure {
@@ -129,14 +160,15 @@ impl Session {
             })
             .wait()
             .map_err(refused("announcements of other bridges"))?;
-        let put = inbox.clone();
-        let questions = session
-            .declare_queryable(key::cache_of(id))
-            .callback(move |query| {
-                put.put(Event::Asked(query));
-            })
-            .wait()
-            .map_err(refused("questions of other bridges"))?;
+        let questions = |at: String, event: fn(Query) -> Event| {
+            let put = inbox.clone();
+            let declared = session.declare_queryable(at).callback(move |query| {
+                put.put(event(query));
+            });
+            declared.wait().map_err(refused("questions of other bridges"))
+        };
+        let questions =
+            [questions(key::cache_of(id), Event::Asked)?, questions(key::types_of(id), Event::AskedType)?];
         Ok(Self {
             session,
             inbox,
@@ -229,21 +261,84 @@ impl Session {
         self.subscribed.remove(at);
     }
 
-    pub(crate) fn put(&self, at: String, message: &Message, reliable: bool) -> Result<(), Failure> {
+    /// Sends messages one after the other, on a thread that may wait, and tells the end.
+    pub(crate) fn put(&self, at: String, messages: Vec<Message>, reliable: bool) -> Job {
         let control = if reliable { CongestionControl::Block } else { CongestionControl::Drop };
-        let attachment = message.attachment.encode();
-        let payload = message.payload.to_vec();
-        let put = match self.declared.get(&at) {
-            // Its key has a number in the session.
-            Some(declared) => self.session.put(declared.publisher.key_expr().clone(), payload),
-            None => self.session.put(at, payload),
-        };
-        put.congestion_control(control).attachment(attachment).wait().map_err(refused("a message"))
+        let (session, inbox) = (self.session.clone(), self.inbox.clone());
+        // The key has a number in the session.
+        let declared = self.declared.get(&at).map(|declared| declared.publisher.key_expr().clone());
+        Box::new(move || {
+            let mut done = Ok(());
+            for message in messages {
+                let attachment = message.attachment.encode();
+                let payload = message.payload.to_vec();
+                let put = match &declared {
+                    Some(declared) if message.attachment.kind == Kind::Sample => {
+                        session.put(declared.clone(), payload)
+                    }
+                    _ => session.put(key::at(&at, message.attachment.kind), payload),
+                };
+                let put = put.congestion_control(control).attachment(attachment).wait();
+                done = done.and(put.map_err(refused("a message")));
+            }
+            inbox.put(Event::Sent(at, done));
+        })
     }
 
-    pub(crate) fn ask(&self, question: u64, bridge: BridgeId, at: &str, from: u64) -> Result<(), Failure> {
+    /// Asks or answers, on a thread that may wait, and tells the end. `answers` are those of an answer.
+    pub(crate) fn talk(&self, with: String, talk: Talk, answers: Vec<Message>) -> Job {
+        let asks = Asks { session: self.session.clone(), inbox: self.inbox.clone(), id: self.id };
+        Box::new(move || {
+            let done = match talk {
+                Talk::Ask { question, bridge, key, from } => asks.ask(question, bridge, &key, from),
+                Talk::AskPlugins(key) => asks.ask_plugins(&key),
+                Talk::Answer { query, .. } => answer(&query, query.key_expr().as_str(), &answers),
+                Talk::AnswerPlugin { query, key } => {
+                    answer(&query, &place_of_answer(&query, &key, asks.id), &answers)
+                }
+                Talk::AskType { bridge, writer, announced } => asks.ask_type(bridge, writer, announced),
+                Talk::AnswerType { query, participant, endpoint } => {
+                    answer_type(&query, &participant, &endpoint)
+                }
+            };
+            asks.inbox.put(Event::Talked(with, done));
+        })
+    }
+
+    /// Finds out why no connection comes about, on a thread that may wait, and tells it.
+    pub(crate) fn why_not(&self, choices: &Choices) -> Job {
+        let (inbox, endpoints, tls) = (self.inbox.clone(), choices.connect.clone(), choices.tls.clone());
+        Box::new(move || {
+            let why = endpoints.iter().filter_map(|endpoint| tls::why_not(endpoint, &tls)).collect();
+            inbox.put(Event::NotConnected(why));
+        })
+    }
+
+    /// The writer whose type another bridge asks for.
+    pub(crate) fn asked_type(&self, query: &Query) -> Option<Guid> {
+        key::asked_type(self.id, query.key_expr().as_str())
+    }
+
+    /// The key and number that another bridge asks about, and which bridge that is, as it says.
+    pub(crate) fn asked(&self, query: &Query) -> Option<(String, u64, String)> {
+        let at = key::asked(self.id, query.key_expr().as_str())?.to_owned();
+        let from = query.parameters().get("from")?.parse().ok()?;
+        let by = query.parameters().get("by").and_then(BridgeId::parse);
+        Some((at, from, by.map(|by| by.to_string()).unwrap_or_default()))
+    }
+}
+
+/// What asks.
+struct Asks {
+    session: zenoh::Session,
+    inbox: Inbox,
+    id: BridgeId,
+}
+
+impl Asks {
+    fn ask(&self, question: u64, bridge: BridgeId, at: &str, from: u64) -> Result<(), Failure> {
         let (end, is_whole) = (AtEnd(self.inbox.clone(), question), AtomicBool::new(true));
-        let selector = format!("{}?from={from}", key::cache_of_key(bridge, at));
+        let selector = format!("{}?from={from};by={}", key::cache_of_key(bridge, at), self.id);
         let answer = move |reply: Reply| {
             let Ok(sample) = reply.result() else { return };
             let Some(attachment) = sample.attachment() else { return };
@@ -259,7 +354,18 @@ impl Session {
         self.get(&selector, answer)
     }
 
-    pub(crate) fn ask_plugins(&self, at: &str) -> Result<(), Failure> {
+    fn ask_type(&self, bridge: BridgeId, writer: Guid, announced: Vec<u8>) -> Result<(), Failure> {
+        let end = TypeAtEnd(self.inbox.clone(), announced, OnceLock::new());
+        self.get(&key::type_of_writer(bridge, writer), move |reply: Reply| {
+            let Ok(sample) = reply.result() else { return };
+            if let Ok(told) = types::decode(&sample.payload().to_bytes()) {
+                // The first answer counts.
+                let _ = end.2.set(Arc::new(told));
+            }
+        })
+    }
+
+    fn ask_plugins(&self, at: &str) -> Result<(), Failure> {
         let (put, of) = (self.inbox.clone(), at.to_owned());
         self.get(&key::plugin_caches(at), move |reply: Reply| {
             let Ok(sample) = reply.result() else { return };
@@ -285,33 +391,37 @@ impl Session {
             .wait()
             .map_err(refused("a question"))
     }
+}
 
-    /// The key and number that another bridge asks about.
-    pub(crate) fn asked(&self, query: &Query) -> Option<(String, u64)> {
-        let at = key::asked(self.id, query.key_expr().as_str())?.to_owned();
-        let from = query.parameters().get("from")?.parse().ok()?;
-        Some((at, from))
+/// Where a program that asks as `zenoh-plugin-dds` does is answered: under the key itself if it takes that, as the plugin does; else where it asked.
+fn place_of_answer(query: &Query, of: &str, id: BridgeId) -> String {
+    match query.accepts_replies() {
+        ReplyKeyExpr::Any => of.to_owned(),
+        ReplyKeyExpr::MatchingQuery => key::plugin_cache(of, id),
     }
+}
 
-    /// Where a program that asks as `zenoh-plugin-dds` does is answered: under the key itself if it takes that, as the plugin does; else where it asked.
-    pub(crate) fn place_of_answer(&self, query: &Query, of: &str) -> String {
-        match query.accepts_replies() {
-            ReplyKeyExpr::Any => of.to_owned(),
-            ReplyKeyExpr::MatchingQuery => key::plugin_cache(of, self.id),
-        }
+/// Answers a question, under this key.
+fn answer(query: &Query, at: &str, messages: &[Message]) -> Result<(), Failure> {
+    for message in messages {
+        query
+            .reply(at, message.payload.to_vec())
+            .attachment(message.attachment.encode())
+            .wait()
+            .map_err(refused("an answer"))?;
     }
+    Ok(())
+}
 
-    /// Answers a question, under this key.
-    pub(crate) fn answer(query: &Query, at: &str, messages: &[Message]) -> Result<(), Failure> {
-        for message in messages {
-            query
-                .reply(at, message.payload.to_vec())
-                .attachment(message.attachment.encode())
-                .wait()
-                .map_err(refused("an answer"))?;
-        }
-        Ok(())
-    }
+/// Answers what the participant of an endpoint tells of its type; nothing if it does not. Waits for the participant.
+fn answer_type(
+    query: &Query,
+    participant: &DomainParticipant,
+    endpoint: &EndpointData,
+) -> Result<(), Failure> {
+    let told = Told::ask(participant, endpoint).and_then(|told| told.described());
+    let Some(bytes) = told.and_then(|told| types::encode(&told)) else { return Ok(()) };
+    query.reply(query.key_expr().clone(), bytes).wait().map_err(refused("an answer"))
 }
 
 fn message(sample: &Sample) -> Event {
@@ -328,14 +438,14 @@ fn message(sample: &Sample) -> Event {
 fn config(choices: &Choices) -> String {
     let Tls { ca, own } = &choices.tls;
     let (certificate, key) = own.clone().unzip();
-    let tls = json!({
+    let files = json!({
         "root_ca_certificate": ca,
         "listen_certificate": certificate, "listen_private_key": key,
         "connect_certificate": certificate, "connect_private_key": key,
         // Who connects shows a certificate, where there is an authority that it could be of.
         "enable_mtls": ca.is_some() && own.is_some(),
     });
-    let tls: serde_json::Map<String, serde_json::Value> = match tls {
+    let files: serde_json::Map<String, serde_json::Value> = match files {
         serde_json::Value::Object(map) => map.into_iter().filter(|(_, value)| !value.is_null()).collect(),
         _ => serde_json::Map::new(),
     };
@@ -345,7 +455,17 @@ fn config(choices: &Choices) -> String {
         "listen": { "endpoints": choices.listen, "timeout_ms": 0, "exit_on_failure": true },
         "scouting": { "multicast": { "enabled": false }, "gossip": { "enabled": false } },
         "adminspace": { "enabled": false },
-        "transport": { "link": { "protocols": ["tcp", "tls"], "tls": tls } },
+        "transport": { "link": {
+            "protocols": ["tcp", "tls"],
+            "tls": files,
+            // What is sent waits for a slow connection, and only for one that is not lost.
+            "tx": {
+                "lease": choices.detect.saturating_mul(1_000),
+                "queue": { "congestion_control": { "block": {
+                    "wait_before_close": choices.detect.saturating_mul(1_000_000),
+                } } },
+            },
+        } },
     })
     .to_string()
 }

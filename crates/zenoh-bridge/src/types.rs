@@ -2,7 +2,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dds::cdr::{EncodeError, EncodeFault, KeyHash, Representation};
-use dds::xtypes::recover;
+use dds::xtypes::{Described, describe, recover};
 use dds::{DomainParticipant, Duration, KeyError, KeylessTypeSupport, TypeSupport};
 use dynamic::{Definition, DynamicTypeSupport, Schema, Type, TypeIndex};
 use wire::discovery::EndpointData;
@@ -32,6 +32,11 @@ impl Told {
         }
         schema.get(index)?.extensibility()?;
         Some(Self { schema: Arc::new(schema), index })
+    }
+
+    /// Its type objects, for other sites; `None` where there are none.
+    pub(crate) fn described(&self) -> Option<Described> {
+        describe(&self.schema, self.index).ok()
     }
 
     pub(crate) fn support(&self) -> Support {

@@ -1,5 +1,6 @@
 //! What a bridge wants done.
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use wire::discovery::EndpointData;
 
@@ -45,16 +46,19 @@ pub enum Action {
         proxy: ProxyId,
         /// The writer of another site; for samples of foreign programs, the reader of this site that they are for.
         like: EndpointData,
+        /// The bridge that announces it, which tells its type; `None` for foreign programs.
+        bridge: Option<BridgeId>,
     },
     /// Deletes it.
     CloseWriter(ProxyId),
-    /// Sends a message, with its attachment.
+    /// Sends messages, each with its attachment, one after the other, and tells the end by [`Bridge::sent`](crate::Bridge::sent). That may take long, if a
+    /// connection is slow; other keys do not wait for it.
     Put {
-        /// Under which key.
+        /// Under which key; [`at`](crate::key::at) says where a message of it goes.
         key: String,
-        /// The message.
-        message: Message,
-        /// It is not dropped if the network is slow for a moment.
+        /// The messages.
+        messages: Vec<Message>,
+        /// They are not dropped if the network is slow for a moment.
         reliable: bool,
     },
     /// Asks a bridge for what it has sent, from a number on; each answer is told by [`Bridge::answer`](crate::Bridge::answer), the end of all by

@@ -82,6 +82,22 @@ impl Cache {
         message
     }
 
+    /// Forgets one message, which a newer one of the same instance has replaced before it was sent.
+    pub fn forget_one(&mut self, number: u64) {
+        let Some(message) = self.messages.get(&number) else { return };
+        let place = (message.attachment.writer, message.attachment.hash.unwrap_or_default());
+        if let Some(kept) = self.durable.get_mut(&place) {
+            kept.retain(|kept| *kept != number);
+            if kept.is_empty() {
+                self.durable.remove(&place);
+            }
+        }
+        if let Ok(at) = self.newest.binary_search(&number) {
+            self.newest.remove(at);
+        }
+        self.remove(number);
+    }
+
     /// Lets the oldest go until it holds no more than `bytes`; how many went.
     pub fn shrink(&mut self, bytes: usize) -> u64 {
         let mut gone = 0;
@@ -209,6 +225,9 @@ mod tests {
         let one = cache.bytes() / 10;
         assert_eq!(cache.shrink(one * 4), 6);
         assert_eq!((numbers(&cache, 1), cache.bytes()), (Vec::from([7, 8, 9, 10]), one * 4));
+        cache.forget_one(8);
+        cache.forget_one(8);
+        assert_eq!((numbers(&cache, 1), cache.bytes()), (Vec::from([7, 9, 10]), one * 3));
         cache.clear();
         assert_eq!((cache.bytes(), cache.last(), numbers(&cache, 1).len()), (0, 10, 0));
         assert_eq!(cache.push(message(1, 1, Kind::Sample), None).attachment.number, 11);

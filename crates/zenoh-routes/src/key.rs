@@ -7,7 +7,10 @@ use core::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use wire::Guid;
 use wire::discovery::{EndpointData, EndpointRole};
+
+use crate::attachment::Kind;
 
 /// What all keys begin with that bridges use among themselves: a chunk that no wildcard of others means.
 pub const OWN: &str = "@punctual/1";
@@ -119,6 +122,11 @@ pub fn ends(key: &str) -> String {
     format!("{key}/{ENDS}")
 }
 
+/// Where a message of a key goes: samples under the key itself, all else where ends of instances are told.
+pub fn at(key: &str, kind: Kind) -> String {
+    if kind == Kind::Sample { key.to_owned() } else { ends(key) }
+}
+
 /// The key whose ends are told here; the key itself if it is none of these.
 pub fn without_ends(key: &str) -> &str {
     key.strip_suffix(ENDS).and_then(|rest| rest.strip_suffix('/')).unwrap_or(key)
@@ -142,6 +150,27 @@ pub fn asked(bridge: BridgeId, key: &str) -> Option<&str> {
     rest.strip_prefix("cache/").filter(|key| is_plain(key))
 }
 
+/// Where a bridge answers those who ask for the types of writers.
+pub fn types_of(bridge: BridgeId) -> String {
+    format!("{OWN}/{bridge}/type/*")
+}
+
+/// Where it is asked for the type of this writer.
+pub fn type_of_writer(bridge: BridgeId, writer: Guid) -> String {
+    let mut key = format!("{OWN}/{bridge}/type/");
+    writer.to_bytes().iter().for_each(|byte| key.push_str(&format!("{byte:02x}")));
+    key
+}
+
+/// The writer whose type is asked for.
+pub fn asked_type(bridge: BridgeId, key: &str) -> Option<Guid> {
+    let rest = key.strip_prefix(OWN)?.strip_prefix('/')?;
+    let (id, rest) = rest.split_once('/')?;
+    (BridgeId::parse(id)? == bridge).then_some(())?;
+    // As many digits as the number of a run has.
+    BridgeId::parse(rest.strip_prefix("type/")?).map(|digits| Guid::from_bytes(digits.0))
+}
+
 /// Where `zenoh-plugin-dds` asks for what writers of this key have kept.
 pub fn plugin_caches(key: &str) -> String {
     format!("{key}/{PLUGIN_CACHE}/*")
@@ -163,6 +192,7 @@ pub fn token(bridge: BridgeId, scope: &str, number: u64, data: &EndpointData) ->
     let mut told =
         EndpointData::new(data.guid, data.topic_name.clone(), data.type_name.clone(), data.qos.clone());
     told.max_serialized_size = data.max_serialized_size;
+    told.type_information.clone_from(&data.type_information);
     let mut bytes = Vec::new();
     told.encode(&mut bytes);
     let (scope, announced) = (scope_chunk(scope), URL_SAFE_NO_PAD.encode(bytes));
@@ -197,7 +227,7 @@ mod tests {
     use super::*;
     use alloc::string::ToString as _;
     use wire::qos::EndpointQos;
-    use wire::{EntityId, EntityKind, Guid, GuidPrefix};
+    use wire::{EntityId, EntityKind, GuidPrefix};
 
     #[test]
     fn keys_are_those_of_the_plugin() {
@@ -218,7 +248,8 @@ mod tests {
         let mut qos = EndpointQos::writer();
         qos.partition = Vec::from(["left".to_string()]);
         qos.user_data = Vec::from([1, 2, 3]);
-        let data = EndpointData::new(guid, "Square".to_string(), "ShapeType".to_string(), qos);
+        let mut data = EndpointData::new(guid, "Square".to_string(), "ShapeType".to_string(), qos);
+        data.type_information = Some(Vec::from([1, 2, 3, 4]));
         let id = BridgeId([0xab; 16]);
         for scope in ["", "plant/1"] {
             let token = token(id, scope, 7, &data).unwrap();
@@ -240,6 +271,11 @@ mod tests {
         assert_eq!(asked(id, &cache_of_key(id, "plant/Square")), Some("plant/Square"));
         assert_eq!(asked(BridgeId([2; 16]), &cache_of_key(id, "plant/Square")), None);
         assert_eq!(asked(id, &cache_of(id)), None);
+        let writer = Guid::from_bytes([0x1f; 16]);
+        assert_eq!(asked_type(id, &type_of_writer(id, writer)), Some(writer));
+        for key in [types_of(id), cache_of_key(id, "Square"), type_of_writer(BridgeId([2; 16]), writer)] {
+            assert_eq!(asked_type(id, &key), None, "{key}");
+        }
         assert_eq!((without_ends(&ends("a/b")), without_ends("a/b")), ("a/b", "a/b"));
     }
 }

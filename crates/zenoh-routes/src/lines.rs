@@ -3,9 +3,12 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use wire::Guid;
 use wire::discovery::EndpointData;
 use wire::qos::{Durability, History, ReliabilityKind};
+use wire::{EntityKind, Guid};
+
+use crate::attachment::Attachment;
+use crate::queue::Keep;
 
 /// Writers of one topic, type and QoS.
 #[derive(Debug)]
@@ -38,6 +41,19 @@ impl Line {
 
     pub(crate) fn is_durable(&self) -> bool {
         is_durable(&self.like)
+    }
+
+    /// What is dropped of a message of this line where too much waits to be sent.
+    pub(crate) fn keep(&self, attachment: &Attachment) -> Keep {
+        let keyed = self.like.guid.entity_id.kind() == EntityKind::WriterWithKey;
+        match self.like.qos.history {
+            _ if !self.is_reliable() => Keep::Newest,
+            // Without key hashes instances cannot be told apart.
+            History::KeepLast(depth) if !keyed || attachment.hash.is_some() => {
+                Keep::Last((depth as usize).max(1))
+            }
+            History::KeepLast(_) | History::KeepAll => Keep::All,
+        }
     }
 
     /// What a late reader gets of an instance.

@@ -67,7 +67,7 @@ pub use settings::{settings_file, settings_toml};
 pub use signed::{policy_file, signed_sample};
 pub use switches::{openflow_message, openflow_stream};
 pub use types::{type_lookup, type_object};
-pub use zenoh_messages::zenoh_message;
+pub use zenoh_messages::{zenoh_message, zenoh_type};
 
 /// Runs bytes as one input of [`SHARED_MEMORY_RING`].
 pub fn shared_memory_ring(bytes: &[u8]) {

@@ -4,7 +4,7 @@ use super::{
     bgp_table, bgp_tables, dataflow, deployment, deployment_descriptor, deployment_line, deployment_plan,
     domain_file, domain_files, execution_line, hosts, keep_alive_frame, launch_file, launching,
     picture_layout, pictures, prediction_file, prediction_records, predictions, qos_file, qos_files,
-    quality_on_demand, quality_on_demand_body, type_manifest, zenoh_message, zenoh_messages,
+    quality_on_demand, quality_on_demand_body, type_manifest, zenoh_message, zenoh_messages, zenoh_type,
 };
 use crate::runner::Target;
 use crate::structure::Structure;
@@ -151,6 +151,17 @@ pub const ZENOH_MESSAGE: Target = Target {
     structure: Structure::Plain,
     seeds: zenoh_messages::seeds,
     session: || Box::new(zenoh_message),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// What another bridge tells of a type.
+pub const ZENOH_TYPE: Target = Target {
+    name: "zenoh_type",
+    structure: Structure::Plain,
+    seeds: zenoh_messages::type_seeds,
+    session: || Box::new(zenoh_type),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: PLAN_HUNGER,

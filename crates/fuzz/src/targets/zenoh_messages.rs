@@ -1,8 +1,8 @@
-//! What other programs send a bridge over Zenoh: messages with attachments, tokens, questions.
+//! What other programs send a bridge over Zenoh: messages with attachments, tokens, questions, types.
 use wire::discovery::EndpointData;
 use wire::qos::EndpointQos;
 use wire::{EntityId, EntityKind, Guid, GuidPrefix, SequenceNumber, Timestamp};
-use zenoh_routes::{Attachment, Bridge, BridgeId, Kind, Options, key};
+use zenoh_routes::{Attachment, Bridge, BridgeId, Kind, Options, key, types};
 
 const OTHER: BridgeId = BridgeId([7; 16]);
 
@@ -31,6 +31,8 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
     {
         seeds.push([&[1][..], token.as_bytes()].concat());
         seeds.push([&[2][..], key::cache_of_key(OTHER, "Square").as_bytes()].concat());
+        let writer = Guid::new(GuidPrefix([3; 12]), EntityId::user(1, EntityKind::WriterWithKey));
+        seeds.push([&[2][..], key::type_of_writer(OTHER, writer).as_bytes()].concat());
     }
     seeds
 }
@@ -63,6 +65,7 @@ pub fn zenoh_message(bytes: &[u8]) {
             bridge.token(&text, false);
         }
         _ => {
+            assert!(key::asked_type(OTHER, &text).is_none_or(|of| key::type_of_writer(OTHER, of) == text));
             assert!(bridge.asked(&text, 0).is_empty());
             if let Some(of) = key::asked(OTHER, &text) {
                 assert!(key::is_plain(of));
@@ -75,4 +78,27 @@ pub fn zenoh_message(bytes: &[u8]) {
         actions += 1;
     }
     assert!(actions < 64, "{actions} actions follow");
+}
+
+/// What tells types: of one that needs another, and of types that contain each other.
+pub(super) fn type_seeds() -> Vec<Vec<u8>> {
+    let texts = [
+        "enum Gear { LOW, HIGH }; struct Inner { sequence<Gear, 4> gears; }; struct Outer { @key long id; Inner inner; string<9> name; };",
+        "struct Tree; struct Branch { sequence<Tree> trees; }; struct Tree { Branch branch; };",
+    ];
+    let told = |text: &&str| {
+        let schema = dynamic::idl::parse(text).ok()?;
+        let (index, _) = schema.iter().next_back()?;
+        types::encode(&xtypes::describe(&schema, index).ok()?)
+    };
+    texts.iter().filter_map(told).collect()
+}
+
+/// What another bridge tells of a type; what is read is told as it is understood, and read as the same.
+pub fn zenoh_type(bytes: &[u8]) {
+    if let Ok(told) = types::decode(bytes)
+        && let Some(again) = types::encode(&told)
+    {
+        assert_eq!(types::decode(&again), Ok(told));
+    }
 }

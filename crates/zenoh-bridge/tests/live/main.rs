@@ -3,4 +3,10 @@
 
 mod crossing;
 mod foreign;
+mod gate;
+mod handover;
 mod plant;
+mod ring;
+mod slow;
+mod tls;
+mod types;

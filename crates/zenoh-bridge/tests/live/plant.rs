@@ -1,4 +1,6 @@
 //! Sites: a domain each, with a bridge as a process.
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use dds::config::{Config, Interfaces};
@@ -21,11 +23,47 @@ pub(crate) fn participant(domain: u32) -> Participant {
     Participant::builder(domain).config(config).create().unwrap()
 }
 
+fn command(domain: u32, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual-bridge"));
+    command.args(["--loopback", "--domain", &domain.to_string()]).args(more).stdin(Stdio::null());
+    command
+}
+
 /// A bridge of a site.
 pub(crate) fn bridge(domain: u32, more: &[&str]) -> Background {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual-bridge"));
-    command.args(["--loopback", "--domain", &domain.to_string()]).args(more);
-    Background::start(command.stdin(Stdio::null()).stdout(Stdio::null()))
+    Background::start(command(domain, more).stdout(Stdio::null()))
+}
+
+/// A bridge whose few lines are read at its end.
+pub(crate) fn bridge_that_tells(domain: u32, more: &[&str]) -> Background {
+    Background::start(command(domain, more).stdout(Stdio::piped()))
+}
+
+/// A bridge that writes all that it says to a file.
+pub(crate) fn bridge_that_writes(domain: u32, more: &[&str], to: &Path) -> Background {
+    let file = File::create(to).unwrap();
+    Background::start(command(domain, more).stdout(file.try_clone().unwrap()).stderr(file))
+}
+
+/// A folder for the files of a test, which are gone with it.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("punctual-zenoh-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
 }
 
 /// What came: arm, angle, state of the instance and time of the source.

@@ -19,6 +19,7 @@ use crate::cache::{Cache, Message};
 use crate::key::{self, BridgeId};
 use crate::lines::{Keys, Line, is_durable};
 use crate::proxies::{Local, Remote};
+use crate::queue::Queues;
 use crate::stream::{Head, Stream};
 
 /// How much a bridge takes on.
@@ -30,6 +31,10 @@ pub struct Limits {
     pub writers: usize,
     /// Bytes of what was sent that are kept, for all topics together.
     pub bytes: usize,
+    /// Bytes of what waits to be sent, for all topics together.
+    pub waiting: usize,
+    /// Topics that are being sent at the same time; a slow connection takes as many as have messages for it.
+    pub sending: usize,
     /// Messages that are kept until their writer is announced.
     pub early: usize,
     /// Milliseconds that things stay which another bridge announced, or subscribed to, and does not any more: it may only be cut off.
@@ -38,7 +43,15 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { topics: 4_096, writers: 16_384, bytes: 256 << 20, early: 4_096, lease: 30_000 }
+        Self {
+            topics: 4_096,
+            writers: 16_384,
+            bytes: 256 << 20,
+            waiting: 64 << 20,
+            sending: 128,
+            early: 4_096,
+            lease: 30_000,
+        }
     }
 }
 
@@ -83,6 +96,14 @@ pub struct Summary {
     pub kept: usize,
     /// Messages that were sent.
     pub sent: u64,
+    /// Messages that wait to be sent.
+    pub waiting: usize,
+    /// Messages of reliable writers that were not sent, because newer ones of the same instance came before it was their turn.
+    pub replaced: u64,
+    /// Messages of best-effort writers that were not sent, because too many waited.
+    pub dropped: u64,
+    /// Messages of reliable writers that were not sent for want of room. Sites that miss them get those that are still kept.
+    pub lost: u64,
     /// Messages that were handed to writers of this site.
     pub delivered: u64,
     /// Messages that had come before, by another way.
@@ -155,6 +176,7 @@ pub struct Bridge {
     foreign: BTreeMap<String, ProxyId>,
     caches: BTreeMap<String, Cache>,
     kept: usize,
+    queues: Queues,
     early: VecDeque<Early>,
     early_bytes: usize,
     /// Bytes that streams hold.
@@ -168,6 +190,7 @@ impl Bridge {
     /// A bridge that knows nothing, and leads.
     pub fn new(id: BridgeId, options: Options) -> Self {
         let keys = Keys::new(options.limits.topics);
+        let queues = Queues::new(options.limits.sending, options.limits.waiting);
         Self {
             id,
             options,
@@ -190,6 +213,7 @@ impl Bridge {
             foreign: BTreeMap::new(),
             caches: BTreeMap::new(),
             kept: 0,
+            queues,
             early: VecDeque::new(),
             early_bytes: 0,
             held: 0,
@@ -216,6 +240,10 @@ impl Bridge {
             proxies: self.remotes.values().filter(|remote| remote.is_open).count(),
             bridges: bridges.len(),
             kept: self.kept,
+            waiting: self.queues.waiting(),
+            replaced: self.queues.dropped.replaced,
+            dropped: self.queues.dropped.best_effort,
+            lost: self.queues.dropped.lost,
             skipped: self.counts.skipped.saturating_add(skipped),
             ..self.counts
         }

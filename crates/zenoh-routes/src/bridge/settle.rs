@@ -122,7 +122,11 @@ impl Bridge {
             }
             remote.is_open = wanted;
             self.actions.push_back(match wanted {
-                true => Action::OpenWriter { proxy: remote.id, like: remote.data.clone() },
+                true => Action::OpenWriter {
+                    proxy: remote.id,
+                    like: remote.data.clone(),
+                    bridge: Some(remote.newest.0),
+                },
                 false => Action::CloseWriter(remote.id),
             });
         }

@@ -58,17 +58,55 @@ impl Bridge {
 
     fn send(&mut self, line: u64, message: &Message) {
         let Some(of) = self.lines.get(&line) else { return };
-        let (reliable, history) = (of.is_reliable(), of.history());
+        let (keep, history) = (of.keep(&message.attachment), of.history());
         for key in of.keys.clone() {
             let cache = self.caches.entry(key.clone()).or_default();
             let before = cache.bytes();
             let message = cache.push(message.clone(), history);
+            let (replaced, lost) = self.queues.push(&key, message, keep);
+            // Nothing asks for what is not worth sending any more.
+            replaced.into_iter().for_each(|number| cache.forget_one(number));
             self.kept = self.kept.saturating_sub(before).saturating_add(cache.bytes());
             self.make_room();
-            let key = if message.attachment.kind == Kind::Sample { key } else { key::ends(&key) };
-            self.counts.sent += 1;
-            self.actions.push_back(Action::Put { key, message, reliable });
+            if let Some(key) = lost {
+                self.warn_of_lost(&key);
+            }
         }
+        self.go_on_sending();
+    }
+
+    fn warn_of_lost(&mut self, key: &str) {
+        let most = self.options.limits.waiting;
+        self.warn(&format!("lost of {key}"), || {
+            format!("more than {most} bytes wait to be sent, most of them under the key {key:?}: its oldest are dropped, and other sites get those that are still kept; its connection is too slow for what is written")
+        });
+    }
+
+    /// Sends what waits, of as many keys at a time as may be.
+    fn go_on_sending(&mut self) {
+        while let Some((key, messages, reliable)) = self.queues.next(self.now) {
+            self.counts.sent = self.counts.sent.saturating_add(messages.len() as u64);
+            self.actions.push_back(Action::Put { key, messages, reliable });
+        }
+    }
+
+    /// The messages of an [`Action::Put`] have been taken by the connection, or have been lost with it. `now` is as for [`Bridge::settle`].
+    pub fn sent(&mut self, key: &str, now: u64) {
+        self.now = now.max(self.now);
+        self.queues.sent(key, self.now);
+        self.go_on_sending();
+    }
+
+    /// True while something waits to be sent, or is being sent.
+    pub fn is_sending(&self) -> bool {
+        self.queues.is_sending()
+    }
+
+    /// False while so much of a line waits to be sent that its reader should take no more: writers with KEEP_ALL wait then, and those with KEEP_LAST replace
+    /// what they have. Best-effort writers are never held up.
+    pub fn has_room(&self, line: u64) -> bool {
+        let Some(of) = self.lines.get(&line) else { return true };
+        !of.is_reliable() || !of.keys.iter().any(|key| self.queues.is_full(key))
     }
 
     /// Lets the oldest messages of the largest caches go until what is kept of all topics fits, some more of them at once, so that this is rare.
@@ -101,9 +139,16 @@ impl Bridge {
             let is_known = self.published.contains_key(key);
             return is_known.then(|| self.head(0, 0)).into_iter().collect();
         };
+        // What waits still comes by itself.
+        let sent = self
+            .queues
+            .first_waiting(key)
+            .map_or(cache.last(), |number| number.saturating_sub(1))
+            .min(cache.last());
+        let is_sent = |message: &&Message| message.attachment.number <= sent;
         match from {
-            KEPT => self.cut(cache.kept(), cache.last()),
-            _ => self.cut(cache.from(from), cache.last()),
+            KEPT => self.cut(cache.kept().take_while(is_sent), sent),
+            _ => self.cut(cache.from(from).take_while(is_sent), sent),
         }
     }
 
@@ -355,7 +400,7 @@ impl Bridge {
                 self.next_proxy += 1;
                 let proxy = ProxyId(self.next_proxy);
                 self.foreign.insert(key.into(), proxy);
-                self.actions.push_back(Action::OpenWriter { proxy, like });
+                self.actions.push_back(Action::OpenWriter { proxy, like, bridge: None });
                 proxy
             }
         };

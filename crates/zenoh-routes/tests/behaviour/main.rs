@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod anew;
+mod handover;
 mod limits;
+mod queues;
 mod simulation;
 mod world;

@@ -6,6 +6,7 @@ use testkit::random::Random;
 use wire::discovery::EndpointData;
 use wire::qos::{Durability, EndpointQos, History, Reliability};
 use wire::{EntityId, EntityKind, Guid, GuidPrefix, SequenceNumber, Timestamp};
+use zenoh_routes::election::{Election, Standing};
 use zenoh_routes::{Action, Attachment, Bridge, BridgeId, Kind, Message, Options, ProxyId};
 
 /// What became of an instance.
@@ -35,6 +36,7 @@ pub(crate) struct Reader {
 struct Running {
     bridge: Bridge,
     id: BridgeId,
+    election: Election,
     is_linked: bool,
     /// Something that came was dropped.
     has_lost: bool,
@@ -43,6 +45,7 @@ struct Running {
     tokens: BTreeSet<String>,
     published: BTreeMap<String, bool>,
     subscribed: BTreeSet<String>,
+    sending: BTreeSet<String>,
     /// Lines with the last number of each writer that was handed over.
     lines: BTreeMap<u64, (EndpointData, BTreeMap<Guid, i64>)>,
     proxies: BTreeMap<ProxyId, (u64, EndpointData, Vec<Event>)>,
@@ -52,6 +55,8 @@ pub(crate) struct Site {
     pub(crate) writers: Vec<Writer>,
     pub(crate) readers: Vec<Reader>,
     bridges: Vec<Option<Running>>,
+    /// What bridges of the site have told each other last.
+    told: BTreeMap<BridgeId, Standing>,
 }
 
 /// On its way from one bridge to another.
@@ -59,9 +64,15 @@ enum Packet {
     Token(String, bool),
     Matching(String, bool),
     Put(String, Message),
+    /// The connection of the sender has taken what was sent under this key.
+    Sent(String),
     Answer(u64, Message),
     AnswerEnd(u64),
-    Question { question: u64, key: String, from: u64 },
+    Question {
+        question: u64,
+        key: String,
+        from: u64,
+    },
 }
 
 pub(crate) struct World {
@@ -83,6 +94,7 @@ impl World {
             writers: Vec::new(),
             readers: Vec::new(),
             bridges: (0..bridges).map(|_| None).collect(),
+            told: BTreeMap::new(),
         };
         Self {
             random: Random::of_case(seed, 48),
@@ -167,12 +179,14 @@ impl World {
         let running = Running {
             bridge: Bridge::new(id, self.options.clone()),
             id,
+            election: Election::new(id),
             is_linked: false,
             has_lost: false,
             seen: BTreeSet::new(),
             tokens: BTreeSet::new(),
             published: BTreeMap::new(),
             subscribed: BTreeSet::new(),
+            sending: BTreeSet::new(),
             lines: BTreeMap::new(),
             proxies: BTreeMap::new(),
         };
@@ -182,7 +196,9 @@ impl World {
 
     pub(crate) fn kill(&mut self, site: usize, place: usize) {
         self.cut(site, place);
-        self.sites[site].bridges[place] = None;
+        if let Some(running) = self.sites[site].bridges[place].take() {
+            self.sites[site].told.remove(&running.id);
+        }
     }
 
     fn running(&mut self) -> impl Iterator<Item = &mut Running> {
@@ -218,6 +234,13 @@ impl World {
             })
             .collect();
         self.wire.retain(|(from, to, _), _| *from != id && *to != id);
+        // What was being sent is lost with the connection.
+        let now = self.now;
+        let running = self.sites[site].bridges[place].as_mut().unwrap();
+        for key in std::mem::take(&mut running.sending) {
+            running.bridge.sent(&key, now);
+        }
+        self.act(site, place);
         for (_, asks, question) in
             questions.into_iter().map(|((from, asks, _), question)| (from, asks, question))
         {
@@ -299,11 +322,12 @@ impl World {
     /// One round: bridges look at their domains, and do what follows.
     pub(crate) fn look(&mut self) {
         for site in 0..self.sites.len() {
-            let leader = self.sites[site].bridges.iter().flatten().map(|running| running.id).min();
             for place in 0..self.sites[site].bridges.len() {
-                let Site { writers, readers, bridges } = &mut self.sites[site];
+                let Site { writers, readers, bridges, told } = &mut self.sites[site];
                 let Some(running) = &mut bridges[place] else { continue };
-                running.bridge.lead(Some(running.id) == leader);
+                let others = told.values().copied().filter(|other| other.id != running.id);
+                let leads = running.election.look(self.now, u32::from(running.is_linked), others);
+                running.bridge.lead(leads);
                 for writer in writers.iter() {
                     running.bridge.writer_found(&writer.data);
                 }
@@ -317,8 +341,23 @@ impl World {
                 self.act(site, place);
                 self.take(site, place);
                 self.act(site, place);
+                // What it tells others comes now or at a later look.
+                if self.random.chance(70) {
+                    let Site { bridges, told, .. } = &mut self.sites[site];
+                    told.extend(
+                        bridges[place].as_ref().map(|running| (running.id, running.election.standing())),
+                    );
+                }
             }
         }
+    }
+
+    /// The places of the bridges of a site that work.
+    pub(crate) fn workers(&self, site: usize) -> Vec<usize> {
+        let all = self.sites[site].bridges.iter().enumerate();
+        all.filter(|(_, running)| running.as_ref().is_some_and(|running| running.bridge.summary().leads))
+            .map(|(place, _)| place)
+            .collect()
     }
 
     pub(crate) fn reader_gone(&mut self, site: usize, guid: Guid) {
@@ -359,6 +398,9 @@ impl World {
         let Site { writers, bridges, .. } = &mut self.sites[site];
         let Some(running) = &mut bridges[place] else { return };
         for (line, (like, marks)) in &mut running.lines {
+            if !running.bridge.has_room(*line) {
+                continue;
+            }
             for writer in writers.iter().filter(|writer| writer.data.topic_name == like.topic_name) {
                 let mark = marks.entry(writer.data.guid).or_insert(0);
                 for event in writer.history.iter().filter(|event| event.sequence > *mark) {
@@ -423,28 +465,34 @@ impl World {
                     assert!(running.lines.insert(line, (like, marks)).is_none(), "opened twice");
                 }
                 Action::CloseReader(line) => assert!(running.lines.remove(&line).is_some()),
-                Action::OpenWriter { proxy, like } => {
+                Action::OpenWriter { proxy, like, .. } => {
                     let number = self.number();
                     let running = self.sites[site].bridges[place].as_mut().unwrap();
                     assert!(running.proxies.insert(proxy, (number, like, Vec::new())).is_none());
                 }
                 Action::CloseWriter(proxy) => assert!(running.proxies.remove(&proxy).is_some()),
-                Action::Put { key, message, .. } => {
-                    let plain = key.trim_end_matches("/@punctual_end").to_owned();
+                Action::Put { key, messages, .. } => {
+                    assert!(running.sending.insert(key.clone()), "{key} is being sent already");
                     let all: Vec<BridgeId> = others
                         .into_iter()
-                        .filter(|to| self.find(*to).is_some_and(|other| other.subscribed.contains(&plain)))
+                        .filter(|to| self.find(*to).is_some_and(|other| other.subscribed.contains(&key)))
                         .collect();
-                    for to in all {
-                        if self.loses && self.random.chance(10) {
-                            self.find(to).unwrap().has_lost = true;
-                        } else {
-                            self.post(id, to, &key, Packet::Put(key.clone(), message.clone()));
-                        }
-                        if self.random.chance(2) {
-                            self.post(id, to, &key, Packet::Put(key.clone(), message.clone()));
+                    for message in messages {
+                        let end = if message.attachment.kind == Kind::Sample { "" } else { "/@punctual_end" };
+                        let at = format!("{key}{end}");
+                        for to in &all {
+                            if self.loses && self.random.chance(10) {
+                                self.find(*to).unwrap().has_lost = true;
+                            } else {
+                                self.post(id, *to, &at, Packet::Put(at.clone(), message.clone()));
+                            }
+                            if self.random.chance(2) {
+                                self.post(id, *to, &at, Packet::Put(at.clone(), message.clone()));
+                            }
                         }
                     }
+                    // The connection takes it whenever it does.
+                    self.post(id, id, &format!("sent {key}"), Packet::Sent(key));
                 }
                 Action::Ask { question, bridge, key, from } => {
                     if others.contains(&bridge) {
@@ -521,6 +569,11 @@ impl World {
                 running.bridge.answer(question, &message.attachment.encode(), &message.payload);
             }
             Packet::AnswerEnd(question) => running.bridge.answered(question),
+            Packet::Sent(key) => {
+                assert!(running.sending.remove(&key));
+                running.bridge.sent(&key, self.now);
+                self.act(site, place);
+            }
             Packet::Question { question, key, from: number } => {
                 for message in running.bridge.asked(&key, number) {
                     self.post(to, from, "answer", Packet::Answer(question, message));
@@ -557,6 +610,10 @@ impl World {
             // Questions that had no answer are asked again.
             self.now += 1_000;
         }
+    }
+
+    pub(crate) const fn now(&self) -> u64 {
+        self.now
     }
 
     pub(crate) fn pass(&mut self, milliseconds: u64) {
