@@ -3,7 +3,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use serde_json::{Value, json};
 
-use crate::copy::Copy;
+use crate::copy::{Copy, destination};
 use crate::domain::{Family, TUNNEL};
 use crate::policing::{Contract, policed_rate};
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
@@ -72,11 +72,10 @@ pub enum Entry {
         contract: Contract,
         /// Its packets.
         tuples: Vec<Tuple>,
-        /// The record of its other copy, if there is one.
-        beside: Option<String>,
+        /// Its packets are sent into a second tunnel, too. What lets the flow in and what duplicates it is told in one transaction: no
+        /// packet meets one of both alone, and a manager that is killed leaves no record of a copy that is not sent.
+        copy: Option<Copy>,
     },
-    /// Packets of a flow that is let in are sent into a second tunnel, too.
-    Copy(Copy),
     /// What has a mark is put into a tunnel.
     Tunnel {
         /// Where.
@@ -161,13 +160,13 @@ fn policing(router: usize, device: &str, class: u16, contract: &Contract) -> [Pr
 }
 
 /// What is done to packets of a flow.
-fn flow_rules(slot: u16, text: &str, mark: u32, contract: &Contract, beside: Option<&str>) -> Vec<Value> {
+fn flow_rules(slot: u16, text: &str, mark: u32, contract: &Contract, copy: Option<&Copy>) -> Vec<Value> {
     let chain = flow_chain(slot);
     let mut rules = vec![
         rule(&chain, vec![too_large(contract.largest.into()), json!({ "drop": null })], None),
         rule(&chain, vec![json!({ "counter": null }), set(meta("mark"), json!(mark))], Some(text)),
     ];
-    rules.extend(beside.map(|text| rule(&chain, vec![json!({ "counter": null })], Some(text))));
+    rules.extend(copy.map(|copy| rule(&chain, vec![json!({ "counter": null })], Some(&copy.text))));
     rules
 }
 
@@ -203,13 +202,17 @@ fn emptied(chain: &str) -> Value {
 /// The routes of a tunnel.
 fn tunnel_routes(router: usize, slot: u16, interface: &str, segments: &Segments) -> Vec<Program> {
     let table = TABLES + u32::from(slot);
-    let line = |(family, segment): &(Family, Ipv6Addr)| {
-        let line = format!(
-            "route replace default table {table} encap seg6 mode encap.red segs {segment} dev {interface}"
-        );
-        Program::ip_of(*family, router, line)
+    let lines = |(family, segment): &(Family, Ipv6Addr)| {
+        // One for what has its mark, and one for doubles.
+        [format!("default table {table}"), format!("{} protocol {PROTOCOL}", destination(*family, slot))].map(
+            |to| {
+                let line =
+                    format!("route replace {to} encap seg6 mode encap.red segs {segment} dev {interface}");
+                Program::ip_of(*family, router, line)
+            },
+        )
     };
-    segments.iter().map(line).collect()
+    segments.iter().flat_map(lines).collect()
 }
 
 impl Entry {
@@ -220,7 +223,6 @@ impl Entry {
             Self::Tunnel { router, slot, .. } => (1, *router, "", *slot),
             Self::Label { router, interface, slot, .. } => (2, *router, interface, *slot),
             Self::Flow { router, interface, slot, .. } => (3, *router, interface, *slot),
-            Self::Copy(copy) => (4, copy.router, &copy.interface, copy.slot),
         }
     }
 
@@ -228,16 +230,16 @@ impl Entry {
     pub fn add(&self) -> Vec<Program> {
         match self {
             Self::Held { slot, text } => vec![Program::nft(0, vec![held(*slot, text)])],
-            Self::Copy(copy) => copy.add(),
-            Self::Flow { router, interface, slot, text, mark, contract, tuples, beside } => {
+            Self::Flow { router, interface, slot, text, mark, contract, tuples, copy } => {
                 let device = policer(interface);
                 let mut programs: Vec<Program> = policing(*router, &device, *slot, contract).into();
                 programs
                     .extend(tuples.iter().map(|tuple| Program::tc(*router, filter(&device, *slot, tuple))));
                 let chain = flow_chain(*slot);
                 let mut commands = vec![object("add", "chain", json!({ "name": chain }))];
-                commands.extend(flow_rules(*slot, text, *mark, contract, beside.as_deref()));
+                commands.extend(flow_rules(*slot, text, *mark, contract, copy.as_ref()));
                 commands.extend(tuples.iter().map(|tuple| element("add", tuple, &chain)));
+                commands.extend(copy.iter().flat_map(Copy::add));
                 programs.push(Program::nft(*router, commands));
                 programs
             }
@@ -313,17 +315,22 @@ impl Entry {
                 Some(programs)
             }
             (
-                Self::Flow { tuples: before, .. },
-                Self::Flow { router, interface, slot, text, mark, contract, tuples, beside },
+                Self::Flow { tuples: before, copy: copied, .. },
+                Self::Flow { router, interface, slot, text, mark, contract, tuples, copy },
             ) if before == tuples => {
                 let mut commands = vec![emptied(&flow_chain(*slot))];
-                commands.extend(flow_rules(*slot, text, *mark, contract, beside.as_deref()));
+                commands.extend(flow_rules(*slot, text, *mark, contract, copy.as_ref()));
+                commands.extend(match (copied, copy) {
+                    (Some(_), Some(to)) => to.change(),
+                    (None, Some(to)) => to.add(),
+                    (Some(copied), None) => copied.remove(),
+                    (None, None) => Vec::new(),
+                });
                 let mut programs: Vec<Program> =
                     policing(*router, &policer(interface), *slot, contract).into();
                 programs.push(Program::nft(*router, commands));
                 Some(programs)
             }
-            (Self::Copy(before), Self::Copy(copy)) => before.change(copy),
             _ => None,
         }
     }
@@ -332,12 +339,12 @@ impl Entry {
     pub fn remove(&self) -> Vec<Program> {
         match self {
             Self::Held { slot, .. } => vec![Program::nft(0, vec![not_held(*slot)])],
-            Self::Copy(copy) => copy.remove(),
-            Self::Flow { router, interface, slot, tuples, .. } => {
+            Self::Flow { router, interface, slot, tuples, copy, .. } => {
                 let chain = flow_chain(*slot);
                 let mut commands: Vec<Value> =
                     tuples.iter().map(|tuple| element("delete", tuple, &chain)).collect();
                 commands.extend(chain_removal(&chain));
+                commands.extend(copy.iter().flat_map(Copy::remove));
                 let device = policer(interface);
                 let mut programs = vec![Program::nft(*router, commands)];
                 programs.extend(unpolicing(*router, &device, *slot));
@@ -351,6 +358,7 @@ impl Entry {
                             "rule del fwmark {mark:#x} lookup {table} pref {PREFERENCE} protocol {PROTOCOL}"
                         ),
                         format!("route flush table {table}"),
+                        format!("route del {}", destination(*family, *slot)),
                     ]
                     .map(|line| Program::ip_of(*family, *router, line))
                 };

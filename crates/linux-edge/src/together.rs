@@ -124,6 +124,8 @@ impl LinuxEdge {
             frees |= matches!(command, BackendCommand::Release { .. })
                 || had.is_some() && had != self.matched(command);
         }
+        // Tunnels before what goes into them.
+        touched.sort_by_key(|holding| matches!(holding, Holding::Flow(_)));
         let after: Vec<Entry> = touched.iter().flat_map(|holding| self.entries(holding)).collect();
         let stays = |entry: &&Entry| after.iter().any(|other| other.key() == entry.key());
         let (kept, gone): (Vec<&Entry>, Vec<&Entry>) = before.iter().partition(stays);
