@@ -14,8 +14,8 @@ use crate::program::{Program, field, matches, meta, object_of, set};
 const V4: u32 = 0xf000_0000;
 /// And those of the discard prefix (RFC 6666) are those for doubles of IPv6.
 const V6: u128 = 0x0100 << 112;
-/// Both, with the version that each is of and bits that all of them have in common.
-const ADDRESSES: [(&str, &str, u8); 2] = [("ip", "240.0.0.0", 4), ("ip6", "100::", 64)];
+/// Both, with the version that each is of and the bits that all of them have in common: 255.255.255.255 is not among them.
+const ADDRESSES: [(&str, &str, u8); 2] = [("ip", "240.0.0.0", 16), ("ip6", "100::", 112)];
 /// The chain that looks up copies comes right after the one that lets flows in.
 const AFTER_FLOWS: i32 = -149;
 

@@ -96,9 +96,11 @@ struct FlowShown<'s> {
 /// What a domain of servers was promised of a flow.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct BoundShown {
+struct BoundShown<'s> {
     flow: u8,
     domain: u32,
+    copy: u8,
+    path: &'s [u32],
     delay: u64,
     rate: u64,
     burst: u64,
@@ -130,7 +132,7 @@ pub struct Bounds<'s> {
     session_id: Uuid,
     qos_status: &'static str,
     flows: Vec<FlowShown<'s>>,
-    bounds: Vec<BoundShown>,
+    bounds: Vec<BoundShown<'s>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     caveat: Option<&'s str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,6 +162,8 @@ pub fn bounds(session: &Session) -> Bounds<'_> {
     let bounds = admitted.iter().flat_map(|admitted| &admitted.bounds).map(|bound| BoundShown {
         flow: bound.flow,
         domain: bound.to,
+        copy: bound.copy,
+        path: &bound.path,
         delay: bound.delay,
         rate: bound.rate,
         burst: bound.bucket,

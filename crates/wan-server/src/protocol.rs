@@ -204,7 +204,7 @@ pub struct Admitted {
     pub caveat: Option<String>,
 }
 
-/// One reserved flow.
+/// One reserved flow, or one copy of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Bound {
@@ -212,6 +212,12 @@ pub struct Bound {
     pub flow: u8,
     /// The domain that it goes to.
     pub to: u32,
+    /// Which copy of it: 1, and 2 for the second one of two.
+    #[serde(default = "one")]
+    pub copy: u8,
+    /// The domains that it passes, both ends included; none where an earlier version has kept what was answered.
+    #[serde(default)]
+    pub path: Vec<u32>,
     /// Nanoseconds from edge to edge at most.
     pub delay: u64,
     /// Packets of a million that agreements of the path may lose at most.
@@ -427,7 +433,7 @@ pub struct SessionStatus {
     pub ends: u64,
 }
 
-/// What an edge has let in of a flow.
+/// What an edge has let in of a flow: a packet counts once, however many copies of it go on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DeliveredStatus {

@@ -562,3 +562,31 @@ fn a_copy_without_a_tunnel_or_of_other_traffic_is_refused_and_the_first_one_stay
             .all(|(one, other)| one.clone().sorted() == other.clone().sorted())
     );
 }
+
+/// Counters of both copies see the same packets: what is told is what hosts have sent.
+#[test]
+fn what_edges_have_let_in_counts_once_whichever_copies_there_are() {
+    let mut world = world(1);
+    world.run(&[reserve(1), commit(1, 21), reserve(2), commit(2, 22)], false);
+    world.run(&[open(1, false, 1)], false);
+    let delivered = |world: &World| {
+        let listings = world.routers.iter().map(|router| {
+            let counted = r#"{"counter":{"packets":5,"bytes":1000}}"#;
+            let text = router.listing().to_string().replace(r#"{"counter":null}"#, counted);
+            serde_json::from_str(&text).unwrap()
+        });
+        let told = Observed::read(&listings.collect::<Vec<_>>()).delivered;
+        assert!(told.values().all(|of| (of.packets, of.bytes) == (5, 1_000)), "{told:?}");
+        told.into_keys().collect::<Vec<_>>()
+    };
+    let copies = [false, true].map(|is_second| open(0, is_second, 1 + u64::from(is_second)));
+    let firsts = [leg(0, false), leg(1, false)];
+    world.run(&copies, false);
+    assert_eq!(delivered(&world), firsts);
+    // Each copy alone tells it, too.
+    for is_second in [false, true] {
+        world.run(&[release(Holding::Flow(leg(0, is_second)))], false);
+        assert_eq!(delivered(&world), firsts);
+        world.run(&copies, false);
+    }
+}

@@ -3,6 +3,7 @@
 
 mod aaa_server;
 mod admitted;
+mod alarms;
 mod authorized;
 mod bgp;
 mod bgp_speakers;
