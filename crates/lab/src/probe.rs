@@ -52,6 +52,19 @@ impl Probes {
     /// # Errors
     /// Which cores there are cannot be found out, or a thread cannot be started.
     pub fn start(late: Duration) -> Result<Self, crate::Error> {
+        Self::start_at(late, Some(PRIORITY))
+    }
+
+    /// Starts probes that run as other programs do, without priority: they see what such a program is delayed by, others that compute included.
+    /// Threads of the kernel that forward packets under load wait like that, too.
+    ///
+    /// # Errors
+    /// Those of [`Probes::start`].
+    pub fn start_among_others(late: Duration) -> Result<Self, crate::Error> {
+        Self::start_at(late, None)
+    }
+
+    fn start_at(late: Duration, priority: Option<u8>) -> Result<Self, crate::Error> {
         let cores = udp::thread::cores().map_err(|error| crate::Error::new(error.to_string(), ""))?;
         let stop = Arc::new(AtomicBool::new(false));
         let mut probes = Self { stop: Arc::clone(&stop), threads: Vec::new(), real_time: true };
@@ -59,7 +72,8 @@ impl Probes {
             let stop = Arc::clone(&stop);
             let (told, heard) = std::sync::mpsc::channel();
             let thread = thread::Builder::new().name(format!("probe {core}")).spawn(move || {
-                let granted = set_cores(&[core]).is_ok() && set_real_time(PRIORITY).is_ok();
+                let is_first = || priority.is_some_and(|priority| set_real_time(priority).is_ok());
+                let granted = set_cores(&[core]).is_ok() && is_first();
                 // The thread that started it waits for this.
                 let _ = told.send(granted);
                 let mut stalls = Vec::new();

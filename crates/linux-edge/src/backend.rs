@@ -329,6 +329,10 @@ impl LinuxEdge {
         if beside.as_ref().is_some_and(|beside| beside.tuples != tuples) {
             return Err("the copies of a flow have other addresses or ports".to_owned());
         }
+        // One policer holds both to what each aggregate counts.
+        if beside.as_ref().is_some_and(|beside| !beside.record.sends(&flow.desired)) {
+            return Err("the copies of a flow have other traffic".to_owned());
+        }
         let before = self.flows.get(&leg).cloned();
         let slot = match before.as_ref().or(beside.as_ref()) {
             Some(flow) => flow.record.slot,
@@ -435,15 +439,16 @@ impl LinuxEdge {
         self.domain.edges.iter().position(|edge| edge.has(address))
     }
 
-    /// The entries of a flow: one at each edge where it has sources, which share what it may send. None before its aggregate is forwarded.
+    /// The entries of a flow: one at each edge where it has sources, which share what it may send. None before its aggregate is forwarded. What is
+    /// there for a second copy is part of the entries of the first one, as long as both are forwarded.
     fn of_flow(&self, leg: LegId) -> Vec<Entry> {
         let Some(Flow { record, tuples }) = self.flows.get(&leg) else { return Vec::new() };
-        let aggregate = self.aggregates.get(&record.aggregate).filter(|aggregate| aggregate.labels.is_some());
-        let Some(aggregate) = aggregate else { return Vec::new() };
-        let beside = self.flows.get(&leg.other_copy()).and_then(|beside| {
-            let of = self.aggregates.get(&beside.record.aggregate)?;
-            of.labels.is_some().then_some((of.slot, &beside.record))
-        });
+        let Some(own) = self.forwarded(record.aggregate) else { return Vec::new() };
+        let beside = self.flows.get(&leg.other_copy()).map(|beside| &beside.record);
+        let beside = beside.filter(|beside| self.forwarded(beside.aggregate).is_some());
+        if beside.is_some() && leg.is_second_copy() {
+            return Vec::new();
+        }
         let mut edges: BTreeMap<usize, Vec<Tuple>> = BTreeMap::new();
         for tuple in tuples {
             if let Some(edge) = self.edge_of(tuple.source) {
@@ -451,51 +456,40 @@ impl LinuxEdge {
             }
         }
         let contract = record.contract(edges.len());
+        let mark = mark(own, record.aggregate.class);
         let held = self.ledger.held(record.aggregate);
         let demoted = held.and_then(|held| self.demoted(&held.demand));
         let entry = |(edge, tuples): (usize, Vec<Tuple>)| {
             let edge = self.domain.edges.get(edge)?;
-            if let Some((first, record)) = beside.filter(|_| leg.is_second_copy()) {
-                return self.copy_of(
-                    leg,
-                    (edge.router, &edge.interface),
-                    mark(first, record.aggregate.class),
-                    tuples,
-                );
-            }
+            let copy = beside.and_then(|beside| self.copy_of(beside, edge.router, mark, &tuples));
             Some(Entry::Flow {
                 router: edge.router,
                 interface: edge.interface.clone(),
                 slot: record.slot,
                 text: record.text(),
-                mark: mark(aggregate.slot, record.aggregate.class),
+                mark,
                 contract,
                 tuples,
-                beside: beside.map(|(_, record)| record.text()),
+                copy,
                 demoted,
             })
         };
         edges.into_iter().filter_map(entry).collect()
     }
 
-    /// The second copy of a flow where that is let in, in the tunnel of its own aggregate.
-    fn copy_of(
-        &self,
-        leg: LegId,
-        (router, interface): (usize, &str),
-        first: u32,
-        tuples: Vec<Tuple>,
-    ) -> Option<Entry> {
-        let record = &self.flows.get(&leg)?.record;
-        let tunnel = |entry: Entry| match entry {
-            Entry::Tunnel { router: of, mark, interface, segments, .. } if of == router => {
-                Some((mark, interface, segments))
-            }
-            _ => None,
-        };
-        let (mark, leaves, segments) = self.of_aggregate(record.aggregate).into_iter().find_map(tunnel)?;
-        let (slot, interface) = (record.slot, interface.to_owned());
-        Some(Entry::Copy(Copy { router, interface, slot, first, mark, leaves, segments, tuples }))
+    /// The number of an aggregate that is forwarded.
+    fn forwarded(&self, id: AggregateId) -> Option<u16> {
+        self.aggregates
+            .get(&id)
+            .filter(|aggregate| aggregate.labels.is_some())
+            .map(|aggregate| aggregate.slot)
+    }
+
+    /// The second copy of a flow at a router where that is let in, in the tunnel of its own aggregate.
+    fn copy_of(&self, record: &FlowRecord, router: usize, first: u32, tuples: &[Tuple]) -> Option<Copy> {
+        let tunnel = self.forwarded(record.aggregate)?;
+        let (slot, text, tuples) = (record.slot, record.text(), tuples.to_vec());
+        Some(Copy { router, slot, text, first, mark: mark(tunnel, record.aggregate.class), tunnel, tuples })
     }
 
     /// The class of a demand, if what is beyond it is marked down.

@@ -1,19 +1,21 @@
 //! The second copy of a flow: where it is let in, each packet that has its mark already is duplicated, and the double goes into the other tunnel.
 //!
-//! The kernel duplicates in tables of one version of IP alone, and sends a double where the route of an address goes: each copy has such an address, which no
-//! host has, with the segments of its tunnel.
+//! The kernel duplicates in tables of one version of IP alone, and sends a double where the route of an address goes: each tunnel has such an address in each
+//! version, which no host has. So a flow goes into another tunnel, or into none, by one transaction of nftables.
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Value, json};
 
 use crate::domain::Family;
-use crate::entry::{PROTOCOL, Segments, Tuple, family};
+use crate::entry::{PROTOCOL, Tuple, family};
 use crate::program::{Program, field, matches, meta, object_of, set};
 
-/// Addresses that no host has (RFC 1112, class E) are those of copies of IPv4.
+/// Addresses that no host has (RFC 1112, class E) are those of tunnels for doubles of IPv4.
 const V4: u32 = 0xf000_0000;
-/// And those of the discard prefix (RFC 6666) are those of copies of IPv6.
+/// And those of the discard prefix (RFC 6666) are those for doubles of IPv6.
 const V6: u128 = 0x0100 << 112;
+/// Both, with the version that each is of and the bits that all of them have in common: 255.255.255.255 is not among them.
+const ADDRESSES: [(&str, &str, u8); 2] = [("ip", "240.0.0.0", 16), ("ip6", "100::", 112)];
 /// The chain that looks up copies comes right after the one that lets flows in.
 const AFTER_FLOWS: i32 = -149;
 
@@ -22,18 +24,16 @@ const AFTER_FLOWS: i32 = -149;
 pub struct Copy {
     /// The router where the flow is let in.
     pub router: usize,
-    /// The interface toward its hosts.
-    pub interface: String,
     /// The number of the flow.
     pub slot: u16,
+    /// The record of this copy.
+    pub text: String,
     /// The mark of the aggregate of the first copy.
     pub first: u32,
     /// The mark of the aggregate of this one.
     pub mark: u32,
-    /// An interface by which it leaves.
-    pub leaves: String,
-    /// Where the tunnel goes.
-    pub segments: Segments,
+    /// The number of that aggregate, whose tunnel doubles go into.
+    pub tunnel: u16,
     /// Packets of the flow.
     pub tuples: Vec<Tuple>,
 }
@@ -82,6 +82,27 @@ pub(crate) fn removal(router: usize) -> Vec<Program> {
     programs
 }
 
+/// The address by whose route doubles go into a tunnel.
+fn address(version: Family, tunnel: u16) -> String {
+    match version {
+        Family::V4 => Ipv4Addr::from_bits(V4 | u32::from(tunnel)).to_string(),
+        Family::V6 => Ipv6Addr::from_bits(V6 | u128::from(tunnel)).to_string(),
+    }
+}
+
+/// The destination of that route.
+pub(crate) fn destination(version: Family, tunnel: u16) -> String {
+    let width = if version == Family::V4 { 32 } else { 128 };
+    format!("{}/{width}", address(version, tunnel))
+}
+
+/// What keeps packets from outside out of these routes.
+pub(crate) fn guards() -> [Value; 2] {
+    ADDRESSES.map(|(protocol, address, length)| {
+        matches("==", field(protocol, "daddr"), json!({ "prefix": { "addr": address, "len": length } }))
+    })
+}
+
 fn rule(version: Family, chain: &str, expressions: Vec<Value>) -> Value {
     object_of(version, "add", "rule", json!({ "chain": chain, "expr": expressions }))
 }
@@ -91,41 +112,16 @@ impl Copy {
         format!("copy-{:x}", self.slot)
     }
 
-    /// The address by whose route doubles go.
-    fn address(&self, version: Family) -> String {
-        match version {
-            Family::V4 => Ipv4Addr::from_bits(V4 | u32::from(self.slot)).to_string(),
-            Family::V6 => Ipv6Addr::from_bits(V6 | u128::from(self.slot)).to_string(),
-        }
-    }
-
-    fn width(version: Family) -> u8 {
-        if version == Family::V4 { 32 } else { 128 }
-    }
-
-    fn versions(&self) -> impl Iterator<Item = (Family, Ipv6Addr)> {
-        let has = |version: Family| self.tuples.iter().any(|tuple| family(tuple) == Some(version));
-        self.segments.iter().copied().filter(move |(version, _)| has(*version))
-    }
-
-    fn routes(&self) -> Vec<Program> {
-        let line = |(version, segment): (Family, Ipv6Addr)| {
-            let line = format!(
-                "route replace {}/{} protocol {PROTOCOL} encap seg6 mode encap.red segs {segment} dev {}",
-                self.address(version),
-                Self::width(version),
-                self.leaves
-            );
-            Program::ip_of(version, self.router, line)
-        };
-        self.versions().map(line).collect()
+    fn versions(&self) -> impl Iterator<Item = Family> {
+        let has = |version: &Family| self.tuples.iter().any(|tuple| family(tuple) == Some(*version));
+        [Family::V4, Family::V6].into_iter().filter(has)
     }
 
     /// The double has the mark of its own aggregate, the packet that of the first one: what has another mark by now is not of both.
     fn rules(&self, version: Family) -> [Value; 2] {
         let marked = |mark: u32| set(meta("mark"), json!(mark));
         let is_other = matches("!=", meta("mark"), json!(self.first));
-        let dup = json!({ "dup": { "addr": self.address(version) } });
+        let dup = json!({ "dup": { "addr": address(version, self.tunnel) } });
         [
             rule(version, &self.chain(), vec![is_other, json!({ "return": null })]),
             rule(version, &self.chain(), vec![marked(self.mark), dup, marked(self.first)]),
@@ -147,47 +143,37 @@ impl Copy {
         of_version.map(element).collect()
     }
 
-    /// What puts it there: the route before the packets that take it.
-    pub(crate) fn add(&self) -> Vec<Program> {
-        let mut programs = self.routes();
+    /// What of the transaction of the flow puts it there. A program that was killed in between may have left a chain of this name.
+    pub(crate) fn add(&self) -> Vec<Value> {
         let mut commands = Vec::new();
-        for (version, _) in self.versions() {
-            commands.push(object_of(version, "add", "chain", json!({ "name": self.chain() })));
+        for version in self.versions() {
+            for verb in ["add", "flush"] {
+                commands.push(object_of(version, verb, "chain", json!({ "name": self.chain() })));
+            }
             commands.extend(self.rules(version));
             commands.extend(self.elements(version, "add"));
         }
-        programs.push(Program::nft(self.router, commands));
-        programs
+        commands
     }
 
-    /// What makes another one of it, for the same packets.
-    pub(crate) fn change(&self, to: &Self) -> Option<Vec<Program>> {
-        if self.tuples != to.tuples {
-            return None;
-        }
-        let mut programs = to.routes();
+    /// What of the transaction of the flow makes it of another one for the same packets.
+    pub(crate) fn change(&self) -> Vec<Value> {
         let mut commands = Vec::new();
-        for (version, _) in to.versions() {
-            commands.push(object_of(version, "flush", "chain", json!({ "name": to.chain() })));
-            commands.extend(to.rules(version));
+        for version in self.versions() {
+            commands.push(object_of(version, "flush", "chain", json!({ "name": self.chain() })));
+            commands.extend(self.rules(version));
         }
-        programs.push(Program::nft(to.router, commands));
-        Some(programs)
+        commands
     }
 
-    /// What takes it away.
-    pub(crate) fn remove(&self) -> Vec<Program> {
+    /// What of the transaction of the flow takes it away.
+    pub(crate) fn remove(&self) -> Vec<Value> {
         let mut commands = Vec::new();
-        let mut routes = Vec::new();
-        for (version, _) in self.versions() {
+        for version in self.versions() {
             commands.extend(self.elements(version, "delete"));
             let chain = || json!({ "name": self.chain() });
             commands.extend(["flush", "delete"].map(|verb| object_of(version, verb, "chain", chain())));
-            let line = format!("route del {}/{}", self.address(version), Self::width(version));
-            routes.push(Program::ip_of(version, self.router, line));
         }
-        let mut programs = vec![Program::nft(self.router, commands)];
-        programs.extend(routes);
-        programs
+        commands
     }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use serde_json::{Value, json};
 use wan::Class;
 
-use crate::copy::Copy;
+use crate::copy::{Copy, destination};
 use crate::demotion::{Bucket, EXCESS, KeyBytes, of_segment, of_tuple};
 use crate::domain::{Family, TUNNEL};
 use crate::policing::{Contract, policed_rate};
@@ -76,13 +76,12 @@ pub enum Entry {
         contract: Contract,
         /// Its packets.
         tuples: Vec<Tuple>,
-        /// The record of its other copy, if there is one.
-        beside: Option<String>,
-        /// Its class, if what is beyond the contract is marked down.
+        /// Its packets are sent into a second tunnel, too. What lets the flow in and what duplicates it is told in one transaction: no
+        /// packet meets one of both alone, and a manager that is killed leaves no record of a copy that is not sent.
+        copy: Option<Copy>,
+        /// Its class, if what is beyond the contract is marked down. That goes into the first tunnel alone.
         demoted: Option<Class>,
     },
-    /// Packets of a flow that is let in are sent into a second tunnel, too.
-    Copy(Copy),
     /// What has a mark is put into a tunnel.
     Tunnel {
         /// Where.
@@ -215,14 +214,14 @@ fn flow_rules(
     text: &str,
     (mark, demoted): (u32, Option<Class>),
     contract: &Contract,
-    beside: Option<&str>,
+    copy: Option<&Copy>,
 ) -> Vec<Value> {
     let chain = flow_chain(slot);
     let mut rules = vec![
         rule(&chain, vec![too_large(contract.largest.into()), json!({ "drop": null })], None),
         rule(&chain, vec![json!({ "counter": null }), marking(mark, demoted)], Some(text)),
     ];
-    rules.extend(beside.map(|text| rule(&chain, vec![json!({ "counter": null })], Some(text))));
+    rules.extend(copy.map(|copy| rule(&chain, vec![json!({ "counter": null })], Some(&copy.text))));
     rules
 }
 
@@ -263,13 +262,17 @@ fn emptied(chain: &str) -> Value {
 /// The routes of a tunnel.
 fn tunnel_routes(router: usize, slot: u16, interface: &str, segments: &Segments) -> Vec<Program> {
     let table = TABLES + u32::from(slot);
-    let line = |(family, segment): &(Family, Ipv6Addr)| {
-        let line = format!(
-            "route replace default table {table} encap seg6 mode encap.red segs {segment} dev {interface}"
-        );
-        Program::ip_of(*family, router, line)
+    let lines = |(family, segment): &(Family, Ipv6Addr)| {
+        // One for what has its mark, and one for doubles.
+        [format!("default table {table}"), format!("{} protocol {PROTOCOL}", destination(*family, slot))].map(
+            |to| {
+                let line =
+                    format!("route replace {to} encap seg6 mode encap.red segs {segment} dev {interface}");
+                Program::ip_of(*family, router, line)
+            },
+        )
     };
-    segments.iter().map(line).collect()
+    segments.iter().flat_map(lines).collect()
 }
 
 impl Entry {
@@ -280,7 +283,6 @@ impl Entry {
             Self::Tunnel { router, slot, .. } => (1, *router, "", *slot),
             Self::Label { router, interface, slot, .. } => (2, *router, interface, *slot),
             Self::Flow { router, interface, slot, .. } => (3, *router, interface, *slot),
-            Self::Copy(copy) => (4, copy.router, &copy.interface, copy.slot),
         }
     }
 
@@ -288,8 +290,7 @@ impl Entry {
     pub fn add(&self) -> Vec<Program> {
         match self {
             Self::Held { slot, text } => vec![Program::nft(0, vec![held(*slot, text)])],
-            Self::Copy(copy) => copy.add(),
-            Self::Flow { router, interface, slot, text, mark, contract, tuples, beside, demoted } => {
+            Self::Flow { router, interface, slot, text, mark, contract, tuples, copy, demoted } => {
                 let device = policer(interface);
                 let mut programs: Vec<Program> = policing(*router, &device, *slot, contract).into();
                 programs
@@ -297,8 +298,9 @@ impl Entry {
                 programs.extend(colours(*router, interface, tuples.iter().map(of_tuple), contract, *demoted));
                 let chain = flow_chain(*slot);
                 let mut commands = vec![object("add", "chain", json!({ "name": chain }))];
-                commands.extend(flow_rules(*slot, text, (*mark, *demoted), contract, beside.as_deref()));
+                commands.extend(flow_rules(*slot, text, (*mark, *demoted), contract, copy.as_ref()));
                 commands.extend(tuples.iter().map(|tuple| element("add", tuple, &chain)));
+                commands.extend(copy.iter().flat_map(Copy::add));
                 programs.push(Program::nft(*router, commands));
                 programs
             }
@@ -379,18 +381,23 @@ impl Entry {
                 Some(programs)
             }
             (
-                Self::Flow { tuples: before, demoted: before_demoted, .. },
-                Self::Flow { router, interface, slot, text, mark, contract, tuples, beside, demoted },
+                Self::Flow { tuples: before, copy: copied, demoted: before_demoted, .. },
+                Self::Flow { router, interface, slot, text, mark, contract, tuples, copy, demoted },
             ) if before == tuples && before_demoted == demoted => {
                 let mut commands = vec![emptied(&flow_chain(*slot))];
-                commands.extend(flow_rules(*slot, text, (*mark, *demoted), contract, beside.as_deref()));
+                commands.extend(flow_rules(*slot, text, (*mark, *demoted), contract, copy.as_ref()));
+                commands.extend(match (copied, copy) {
+                    (Some(_), Some(to)) => to.change(),
+                    (None, Some(to)) => to.add(),
+                    (Some(copied), None) => copied.remove(),
+                    (None, None) => Vec::new(),
+                });
                 let mut programs: Vec<Program> =
                     policing(*router, &policer(interface), *slot, contract).into();
                 programs.extend(colours(*router, interface, tuples.iter().map(of_tuple), contract, *demoted));
                 programs.push(Program::nft(*router, commands));
                 Some(programs)
             }
-            (Self::Copy(before), Self::Copy(copy)) => before.change(copy),
             _ => None,
         }
     }
@@ -399,12 +406,12 @@ impl Entry {
     pub fn remove(&self) -> Vec<Program> {
         match self {
             Self::Held { slot, .. } => vec![Program::nft(0, vec![not_held(*slot)])],
-            Self::Copy(copy) => copy.remove(),
-            Self::Flow { router, interface, slot, tuples, demoted, .. } => {
+            Self::Flow { router, interface, slot, tuples, copy, demoted, .. } => {
                 let chain = flow_chain(*slot);
                 let mut commands: Vec<Value> =
                     tuples.iter().map(|tuple| element("delete", tuple, &chain)).collect();
                 commands.extend(chain_removal(&chain));
+                commands.extend(copy.iter().flat_map(Copy::remove));
                 let device = policer(interface);
                 let mut programs = vec![Program::nft(*router, commands)];
                 programs.extend(no_colours(*router, interface, tuples.iter().map(of_tuple), *demoted));
@@ -419,6 +426,7 @@ impl Entry {
                             "rule del fwmark {mark:#x}/{KEPT:#x} lookup {table} pref {PREFERENCE} protocol {PROTOCOL}"
                         ),
                         format!("route flush table {table}"),
+                        format!("route del {}", destination(*family, *slot)),
                     ]
                     .map(|line| Program::ip_of(*family, *router, line))
                 };

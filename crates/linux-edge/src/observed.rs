@@ -1,5 +1,5 @@
 //! What routers say that they hold: read from the tables of nftables, as `nft -j -n list table` prints them.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub struct Observed {
     pub flows: Vec<(FlowRecord, Vec<Tuple>)>,
     /// What is there and cannot be read.
     pub unread: Vec<String>,
-    /// What policers have let in of each flow.
+    /// What policers have let in of each flow, by its first copy: a packet counts once, however many copies of it go on.
     pub delivered: BTreeMap<LegId, Delivered>,
     /// What routers were set up by, one for each router that is.
     pub marks: Vec<String>,
@@ -42,6 +42,8 @@ impl Observed {
             let objects: Vec<&Value> =
                 listing.get("nftables").and_then(Value::as_array).into_iter().flatten().collect();
             let tuples = tuples(&objects);
+            // Chains that both copies of a flow share count each packet for both.
+            let firsts: BTreeSet<&str> = objects.iter().filter_map(|object| first(object)).collect();
             let names = objects.iter().filter_map(|object| object.pointer("/set/name")?.as_str());
             observed.marks.extend(names.filter(|name| name.starts_with(MARK)).map(str::to_owned));
             for object in objects {
@@ -58,8 +60,11 @@ impl Observed {
                 let Some(comment) = object.pointer("/rule/comment").and_then(Value::as_str) else { continue };
                 match FlowRecord::read(comment) {
                     Some(record) => {
-                        let counted = object.pointer("/rule/expr").and_then(counter).unwrap_or_default();
-                        let delivered = observed.delivered.entry(record.leg).or_default();
+                        let is_counted = !record.leg.is_second_copy()
+                            || !chain(object).is_some_and(|it| firsts.contains(it));
+                        let counted = object.pointer("/rule/expr").filter(|_| is_counted).and_then(counter);
+                        let counted = counted.unwrap_or_default();
+                        let delivered = observed.delivered.entry(record.leg.first_copy()).or_default();
                         delivered.packets = delivered.packets.saturating_add(counted.packets);
                         delivered.bytes = delivered.bytes.saturating_add(counted.bytes);
                         let found = tuples.get(&flow_chain(record.slot)).cloned().unwrap_or_default();
@@ -77,6 +82,17 @@ impl Observed {
         }
         observed
     }
+}
+
+/// The chain of a rule.
+fn chain(object: &Value) -> Option<&str> {
+    object.pointer("/rule/chain")?.as_str()
+}
+
+/// The chain of a rule, if the rule is of a first copy or of a flow that has one copy.
+fn first(object: &Value) -> Option<&str> {
+    let record = FlowRecord::read(object.pointer("/rule/comment")?.as_str()?)?;
+    chain(object).filter(|_| !record.leg.is_second_copy())
 }
 
 /// The counter among the expressions of a rule.

@@ -1,7 +1,7 @@
 //! What the rules of routers say about themselves, in comments, so that a back-end that starts again knows what it holds.
 //!
 //! Fields are hexadecimal numbers with blanks between them; a comment of nftables has 128 bytes at most.
-use wan::{AggregateId, Asn, Class, Demand, LegId, LinkId, Place, SessionId, TunnelId};
+use wan::{AggregateId, Asn, Class, Demand, LegId, LinkId, Place, SessionId, TSpec, TunnelId};
 
 use crate::policing::Contract;
 
@@ -143,6 +143,12 @@ impl AggregateRecord {
 }
 
 impl FlowRecord {
+    /// Whether this is the traffic that it may send.
+    pub(crate) fn sends(&self, traffic: &TSpec) -> bool {
+        let TSpec { rate, bucket, least_unit, largest_packet, .. } = *traffic;
+        (self.rate, self.bucket, self.least, self.largest) == (rate, bucket, least_unit, largest_packet)
+    }
+
     /// What each of so many policers lets through of it.
     pub fn contract(&self, parts: usize) -> Contract {
         let parts = (parts as u64).max(1);

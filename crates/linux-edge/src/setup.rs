@@ -371,6 +371,10 @@ fn rules(domain: &Domain, router: usize) -> Vec<Value> {
             commands.push(rule("from-hosts", vec![locator(address), drop()], None));
         }
     }
+    for guard in crate::copy::guards() {
+        commands.push(rule("from-hosts", vec![guard.clone(), drop()], None));
+        commands.push(rule("from-neighbour", vec![guard, drop()], None));
+    }
     // Policers do not look behind options.
     for (version, protocol, inside, plain) in
         [("4", "ip", "protocol", Some(is(field("ip", "hdrlength"), json!(5)))), ("6", "ip6", "nexthdr", None)]

@@ -102,6 +102,8 @@ impl LinuxEdge {
             before.extend(edge.entries(&holding));
             touched.push(holding);
         });
+        // Tunnels before what goes into them.
+        touched.sort_by_key(|holding| matches!(holding, Holding::Flow(_)));
         let after: Vec<Entry> = touched.iter().flat_map(|holding| self.entries(holding)).collect();
         let stays = |entry: &&Entry| after.iter().any(|other| other.key() == entry.key());
         let (kept, gone): (Vec<&Entry>, Vec<&Entry>) = before.iter().partition(stays);

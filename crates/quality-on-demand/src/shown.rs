@@ -96,9 +96,11 @@ struct FlowShown<'s> {
 /// What a domain of servers was promised of a flow.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct BoundShown {
+struct BoundShown<'s> {
     flow: u8,
     domain: u32,
+    copy: u8,
+    path: &'s [u32],
     /// Whether the delay is one of every packet, or of what arrives.
     kind: BoundKind,
     delay: u64,
@@ -134,7 +136,7 @@ pub struct Bounds<'s> {
     session_id: Uuid,
     qos_status: &'static str,
     flows: Vec<FlowShown<'s>>,
-    bounds: Vec<BoundShown>,
+    bounds: Vec<BoundShown<'s>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     caveat: Option<&'s str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,6 +166,8 @@ pub fn bounds(session: &Session) -> Bounds<'_> {
     let bounds = admitted.iter().flat_map(|admitted| &admitted.bounds).map(|bound| BoundShown {
         flow: bound.flow,
         domain: bound.to,
+        copy: bound.copy,
+        path: &bound.path,
         kind: bound.kind,
         delay: bound.delay,
         loss: bound.loss,

@@ -1,7 +1,7 @@
 //! Between the words of `wan` and those of the local socket.
 use wan::{
-    AggregateId, Asking, Class, Direction, FlowKind, FlowRequest, HeldAggregate, Reason, Refusal, SessionId,
-    SessionRequest, TSpec,
+    AggregateId, Asking, Asn, Class, Direction, FlowKind, FlowRequest, HeldAggregate, LegId, OpenLeg, Reason,
+    Refusal, SessionId, SessionRequest, TSpec,
 };
 
 use crate::domain_file::{DomainFile, class, class_name};
@@ -37,7 +37,7 @@ pub(crate) fn session_name(id: SessionId) -> String {
 /// The session of a name.
 pub(crate) fn session_of(name: &str) -> Result<SessionId, String> {
     let parts = name.split_once('-').and_then(|(origin, number)| {
-        Some(SessionId { origin: wan::Asn(origin.parse().ok()?), number: number.parse().ok()? })
+        Some(SessionId { origin: Asn(origin.parse().ok()?), number: number.parse().ok()? })
     });
     parts.ok_or_else(|| {
         format!(
@@ -116,11 +116,39 @@ pub(crate) fn request(asked: &SessionAsked, file: &DomainFile) -> Result<Session
     })
 }
 
-/// A flow with its bound.
-pub(crate) fn bound(of: &wan::Bound) -> Bound {
+/// Which copy of a flow, from 1.
+fn copy(leg: &LegId) -> u8 {
+    1 + u8::from(leg.is_second_copy())
+}
+
+fn numbers(domains: &[Asn]) -> Vec<u32> {
+    domains.iter().map(|asn| asn.0).collect()
+}
+
+/// A flow of a session that is there, with its bound.
+pub(crate) fn open_leg(of: &OpenLeg) -> Bound {
     Bound {
         flow: of.leg.number(),
         to: of.leg.peer.0,
+        copy: copy(&of.leg),
+        path: numbers(&of.path),
+        kind: BoundKind::of(of.loss),
+        delay: of.delay,
+        loss: of.loss,
+        price: of.price,
+        rate: of.flow.desired.rate,
+        bucket: of.flow.desired.bucket,
+        dscp: of.flow.class.dscp(),
+    }
+}
+
+/// A flow that was admitted, with its bound.
+fn bound(of: &wan::Bound) -> Bound {
+    Bound {
+        flow: of.leg.number(),
+        to: of.leg.peer.0,
+        copy: copy(&of.leg),
+        path: numbers(&of.path),
         delay: of.delay,
         kind: BoundKind::of(of.loss),
         loss: of.loss,
@@ -134,14 +162,14 @@ pub(crate) fn bound(of: &wan::Bound) -> Bound {
 /// The answer to a session that is admitted.
 pub(crate) fn admitted(
     id: SessionId,
-    peers: &[wan::Asn],
+    peers: &[Asn],
     bounds: &[wan::Bound],
     ends: u64,
     caveat: Option<&str>,
 ) -> Admitted {
     Admitted {
         session: session_name(id),
-        peers: peers.iter().map(|asn| asn.0).collect(),
+        peers: numbers(peers),
         bounds: bounds.iter().map(bound).collect(),
         ends,
         caveat: caveat.map(str::to_owned),
@@ -235,7 +263,7 @@ pub(crate) fn aggregate(id: AggregateId, held: &HeldAggregate) -> AggregateStatu
     AggregateStatus {
         tunnel: format!("{}-{}", id.tunnel.origin.0, id.tunnel.number),
         class: class_name(id.class).to_owned(),
-        path: asked.path.iter().map(|asn| asn.0).collect(),
+        path: numbers(&asked.path),
         rate: asked.traffic.rate,
         bucket: asked.traffic.bucket,
         label_in: (asked.position > 0).then_some(held.label_in),

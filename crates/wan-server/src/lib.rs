@@ -35,6 +35,7 @@ mod permitted;
 pub mod protocol;
 mod running_manager;
 mod serve;
+mod status;
 mod told_paths;
 mod wording;
 

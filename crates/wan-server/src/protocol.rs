@@ -239,7 +239,7 @@ impl BoundKind {
     }
 }
 
-/// One reserved flow.
+/// One reserved flow, or one copy of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Bound {
@@ -247,6 +247,12 @@ pub struct Bound {
     pub flow: u8,
     /// The domain that it goes to.
     pub to: u32,
+    /// Which copy of it: 1, and 2 for the second one of two.
+    #[serde(default = "one")]
+    pub copy: u8,
+    /// The domains that it passes, both ends included; none where an earlier version has kept what was answered.
+    #[serde(default)]
+    pub path: Vec<u32>,
     /// What its delay is about; if a record of an earlier version does not say it, the lesser promise.
     #[serde(default)]
     pub kind: BoundKind,
@@ -465,7 +471,7 @@ pub struct SessionStatus {
     pub ends: u64,
 }
 
-/// What an edge has let in of a flow.
+/// What an edge has let in of a flow: a packet counts once, however many copies of it go on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DeliveredStatus {

@@ -2,29 +2,27 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Sender as StdSender;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linux_edge::keep_alive::News;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
-use wan::{Action, Asn, Excess, Input, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId};
+use wan::{Action, Asn, Input, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId};
 
 use crate::authorization::{Authorization, Told};
 use crate::backend::Order;
 use crate::callees::{Asked, CalleePolicy, Decision};
 use crate::control::line;
 use crate::convert;
-use crate::domain_file::{DomainFile, class_name, prefix};
+use crate::domain_file::{DomainFile, prefix};
 use crate::durable::{Write, Written};
 use crate::event::{Event, Lines};
 use crate::link_watch::{Link, LinkNews};
 use crate::looks::Looks;
 use crate::outgoing::Outgoing;
-use crate::protocol::{
-    self, Answer, Ask, LinkStatus, ManagerStatus, Measured, Question, SessionAsked, SessionStatus, Status,
-};
+use crate::protocol::{self, Answer, Ask, Question, SessionAsked};
 use crate::told_paths::ToldPaths;
 
 /// What store and back-end have not done yet, at most. Beyond it nothing more is asked of them: messages are left out, as if they were lost, and
@@ -377,30 +375,7 @@ impl Running {
                 let paths = self.paths.status(self.machine.asn().0);
                 answer(lines, &Answer::Paths(Box::new(paths)));
             }
-            Ask::Measured(measured) => {
-                let session = convert::session_of(&measured.session)?;
-                if measured.samples == 0 || measured.median > measured.worst {
-                    let what = "what is measured is of one sample or more, and its median is no longer than the worst";
-                    return Err(what.to_owned());
-                }
-                // Those of callers of this domain alone are shown with it.
-                let is_own = self.machine.sessions().any(|(known, _, _)| known == session);
-                let legs = if is_own { self.machine.legs(session) } else { Vec::new() };
-                let is_of =
-                    |leg: &wan::OpenLeg| (leg.leg.flow, leg.leg.peer.0) == (measured.flow, measured.to);
-                let Some(leg) = legs.iter().find(|leg| is_of(leg)) else {
-                    let Measured { session, flow, to, .. } = measured;
-                    let own = self.machine.asn().0;
-                    let what = format!(
-                        "AS {own} sends no flow {flow} of session {session} to AS {to}: punctual rm status lists all"
-                    );
-                    answer(lines, &Answer::Unknown { session, what });
-                    return Ok(());
-                };
-                let noted = Answer::Noted { session: measured.session.clone() };
-                self.looks.measured(leg.leg, measured);
-                answer(lines, &noted);
-            }
+            Ask::Measured(measured) => answer(lines, &self.measured(measured)?),
             Ask::Monitor => drop(self.monitors.insert(connection, (lines.clone(), 0))),
             Ask::Callee { prefix: said } => {
                 let callees = prefix(&said).ok_or_else(|| {
@@ -575,81 +550,5 @@ impl Running {
                 *missed += 1;
             }
         }
-    }
-
-    fn status(&self) -> Status {
-        let managers = self.others.iter().map(|(asn, other)| ManagerStatus {
-            asn: asn.0,
-            address: other.address.clone(),
-            is_connected: other.outgoing.is_connected(),
-            dropped: other.outgoing.dropped(),
-        });
-        let own = self.machine.asn();
-        let sending = self.file.config.agreements.iter().filter(|agreement| agreement.from == own);
-        let links = sending.flat_map(|agreement| {
-            agreement.terms.iter().map(|(class, terms)| {
-                let (reserved, reserved_burst) = self.machine.reserved(agreement.link, *class);
-                LinkStatus {
-                    link: agreement.link.0,
-                    to: agreement.to.0,
-                    is_up: self.machine.is_up(agreement.link),
-                    class: class_name(*class).to_owned(),
-                    rate: terms.rate,
-                    reserved,
-                    burst: terms.burst,
-                    reserved_burst,
-                    delay: terms.delay,
-                    jitter: terms.jitter,
-                    loss: terms.loss,
-                    excess: if agreement.excess == Excess::Drop { "drop" } else { "demote" }.to_owned(),
-                    price: agreement.price,
-                    ends: Some(agreement.ends).filter(|ends| *ends != u64::MAX),
-                }
-            })
-        });
-        let user = |id: u32| {
-            let of = self.file.users.iter().find(|(_, number)| **number == id);
-            of.map_or_else(|| id.to_string(), |(name, _)| name.clone())
-        };
-        let sessions = self.machine.sessions().map(|(id, request, rates)| SessionStatus {
-            session: convert::session_name(id),
-            user: user(request.user),
-            caller: request.caller,
-            callees: request.callees.clone(),
-            rates: rates.to_vec(),
-            flows: request.flows.iter().map(convert::flow).collect(),
-            bounds: self.bounds(id),
-            measured: self.looks.measurements(id),
-            since: self.looks.since(id),
-            ends: self.machine.ends(id).unwrap_or(0),
-        });
-        Status {
-            asn: own.0,
-            epoch: self.epoch,
-            managers: managers.collect(),
-            links: links.collect(),
-            sessions: sessions.collect(),
-            hosted: self.machine.hosted().map(|(id, _)| convert::session_name(id)).collect(),
-            counted: self.looks.counted_at(),
-            delivered: self.looks.delivered(|session| self.machine.has_legs(session)),
-            aggregates: self.machine.aggregates().map(|(id, held)| convert::aggregate(id, held)).collect(),
-            false_messages: self.false_messages.load(Relaxed),
-            caveat: self.caveat.map(str::to_owned),
-        }
-    }
-
-    fn bounds(&self, session: SessionId) -> Vec<protocol::Bound> {
-        let bound = |leg: &wan::OpenLeg| protocol::Bound {
-            flow: leg.leg.number(),
-            to: leg.leg.peer.0,
-            kind: protocol::BoundKind::of(leg.loss),
-            delay: leg.delay,
-            loss: leg.loss,
-            price: leg.price,
-            rate: leg.flow.desired.rate,
-            bucket: leg.flow.desired.bucket,
-            dscp: leg.flow.class.dscp(),
-        };
-        self.machine.legs(session).iter().map(bound).collect()
     }
 }

@@ -65,15 +65,26 @@ fn delayed(delay: u64, loss: u32) -> String {
     }
 }
 
-fn bound(bound: &Bound) -> String {
-    let Bound { flow, to, delay, loss, price, rate: bits, dscp, .. } = bound;
+/// Each flow, or each copy of it, with its path.
+fn bounds(all: &[Bound]) -> impl Iterator<Item = String> {
+    let is_of_two = |bound: &Bound| {
+        all.iter().any(|other| (other.flow, other.to) == (bound.flow, bound.to) && other.copy != bound.copy)
+    };
+    all.iter().map(move |one| bound(one, is_of_two(one)))
+}
+
+fn bound(bound: &Bound, is_of_two: bool) -> String {
+    let Bound { flow, to, copy, path, delay, loss, price, rate: bits, dscp, .. } = bound;
+    let copy = if is_of_two { format!(", copy {copy}") } else { String::new() };
+    let path: Vec<String> = path.iter().map(ToString::to_string).collect();
+    let path = if path.is_empty() { String::new() } else { format!(" along AS {}", path.join(" ")) };
     let price = match price {
         None => ", price not told".to_owned(),
         Some(0) => String::new(),
         Some(price) => format!(", price {price} for 1 Mbit/s and hour"),
     };
     let (delayed, bits) = (delayed(*delay, *loss), rate(*bits));
-    format!("flow {flow} to AS {to}: {delayed}, {bits} reserved, DSCP {dscp}{price}")
+    format!("flow {flow} to AS {to}{copy}: {delayed}{path}, {bits} reserved, DSCP {dscp}{price}")
 }
 
 fn admitted(text: &mut String, admitted: &Admitted) {
@@ -86,8 +97,8 @@ fn admitted(text: &mut String, admitted: &Admitted) {
         peers.join(", "),
         date(admitted.ends)
     );
-    for of in &admitted.bounds {
-        let _ = writeln!(text, "  {}", bound(of));
+    for of in bounds(&admitted.bounds) {
+        let _ = writeln!(text, "  {of}");
     }
     if let Some(caveat) = &admitted.caveat {
         let _ = writeln!(text, "  note: {caveat}");
@@ -168,14 +179,13 @@ fn status(text: &mut String, status: &Status) {
             session.caller,
             callees.join(", ")
         ));
-        for of in &session.bounds {
-            say(format!("  {}", bound(of)));
+        for of in bounds(&session.bounds) {
+            say(format!("  {of}"));
         }
         for of in &session.measured {
-            let over = session
-                .bounds
-                .iter()
-                .any(|bound| (bound.flow, bound.to) == (of.flow, of.to) && bound.delay < of.worst);
+            // Of two copies each one is a way that samples may have come.
+            let ways = session.bounds.iter().filter(|bound| (bound.flow, bound.to) == (of.flow, of.to));
+            let over = ways.map(|bound| bound.delay).max().is_some_and(|bound| bound < of.worst);
             let over = if over { ", which is longer than its bound" } else { "" };
             say(format!(
                 "  flow {} to AS {}: {} samples measured, median {}, worst {}{over}",

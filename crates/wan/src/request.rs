@@ -85,11 +85,13 @@ pub(crate) fn flows_are_valid(flows: &[FlowRequest]) -> bool {
         })
 }
 
-/// One reserved flow of an admitted session.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// One reserved flow of an admitted session, or one copy of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bound {
     /// Which flow, to or from which domain.
     pub leg: LegId,
+    /// The domains that it passes, both ends included. That is what BGP tells anyway; what is inside a domain stays its own.
+    pub path: Vec<Asn>,
     /// Nanoseconds from edge to edge at most.
     pub delay: u64,
     /// Packets of a million that the path may lose at most: its links, and the insides of its domains.

@@ -202,6 +202,11 @@ impl LegId {
         Self { flow: self.flow ^ Self::SECOND, ..*self }
     }
 
+    /// The first copy of the flow, whichever copy this is.
+    pub fn first_copy(&self) -> Self {
+        Self { flow: self.number(), ..*self }
+    }
+
     /// The place of the flow in its session, whichever copy this is.
     pub fn number(&self) -> u8 {
         self.flow & !Self::SECOND

@@ -3,7 +3,10 @@
 
 mod answers;
 mod budgets;
+mod copies;
 mod keep_alive;
 mod networks;
+mod packets;
+mod routers;
 mod simulation;
 mod together;

@@ -15,6 +15,8 @@ pub(crate) struct Promise {
     pub(crate) delay: u64,
     pub(crate) jitter: u64,
     pub(crate) loss: u32,
+    /// The promise into which its packets are doubled, by its place.
+    pub(crate) double: Option<usize>,
 }
 
 pub(crate) const RESERVABLE: [Class; 3] = [Class::Ef, Class::Af4, Class::Af1];
@@ -138,7 +140,7 @@ pub(crate) fn fill(edge: &mut LinuxEdge, random: &mut Random) -> Vec<Promise> {
             let command = BackendCommand::Reserve { ticket: number, aggregate, demand };
             match edge.handle(command).answer {
                 Some(BackendAnswer::Reserved { delay, jitter, loss, .. }) => {
-                    promises.push(Promise { demand, delay, jitter, loss });
+                    promises.push(Promise { demand, delay, jitter, loss, double: None });
                     break;
                 }
                 Some(BackendAnswer::Refused { offer: 0, .. }) => {
@@ -150,6 +152,32 @@ pub(crate) fn fill(edge: &mut LinuxEdge, random: &mut Random) -> Vec<Promise> {
         }
     }
     promises
+}
+
+/// Asks for two copies of the same traffic, each toward its own neighbour, until both have room, and then fills the rest.
+pub(crate) fn doubled(edge: &mut LinuxEdge, random: &mut Random) -> Option<Vec<Promise>> {
+    let largest_packet = u32::try_from(random.range(200, 1_400)).unwrap();
+    let (mut rate, mut burst) = (random.range(100_000, 10_000_000), random.range(1_500, 10_000));
+    for _ in 0..12 {
+        let reserved = [1, 2].map(|link| {
+            let aggregate =
+                AggregateId { tunnel: TunnelId { origin: Asn(1), number: 100 + link }, class: Class::Ef };
+            let to = Place::Border(LinkId(u32::try_from(link).unwrap()));
+            let (from, class, least_packet) = (Place::Edges, Class::Ef, largest_packet);
+            let demand = Demand { from, to, class, rate, burst, least_packet, largest_packet };
+            match edge.handle(BackendCommand::Reserve { ticket: link, aggregate, demand }).answer {
+                Some(BackendAnswer::Reserved { delay, jitter, loss, .. }) => {
+                    Some(Promise { demand, delay, jitter, loss, double: (link == 1).then_some(1) })
+                }
+                _ => None,
+            }
+        });
+        if let [Some(first), Some(second)] = reserved {
+            return Some([vec![first, second], fill(edge, random)].concat());
+        }
+        (rate, burst) = (rate * 2 / 3, (burst * 3 / 4).max(largest_packet.into()));
+    }
+    None
 }
 
 /// A border and an edge, with a link between their routers: 10 Mbit/s everywhere, and EF may have half of it.
@@ -209,7 +237,7 @@ pub(crate) fn stuff(edge: &mut LinuxEdge, random: &mut Random) -> Vec<Promise> {
             let demand = Demand { from, to: Place::Edges, class, rate, burst, least_packet, largest_packet };
             match edge.handle(BackendCommand::Reserve { ticket: 1, aggregate, demand }).answer {
                 Some(BackendAnswer::Reserved { delay, jitter, loss, .. }) => {
-                    promises.push(Promise { demand, delay, jitter, loss });
+                    promises.push(Promise { demand, delay, jitter, loss, double: None });
                     break;
                 }
                 Some(BackendAnswer::Refused { offer: 0, .. }) => burst = burst * 39 / 40,

@@ -227,7 +227,7 @@ impl World<'_> {
 
     /// What a policer lets through of a source that always has more: it sends while its bucket is not in debt, and the bucket is smaller than
     /// the contract by the smallest packet.
-    fn policed(&mut self, of: usize, demand: &Demand, (rate, bucket): (u64, u64), path: &[Port]) {
+    fn policed(&mut self, demand: &Demand, (rate, bucket): (u64, u64), ways: &[(usize, Vec<Port>)]) {
         let tunnel = if matches!((demand.from, demand.to), (_, Place::Border(_))) { 40 } else { 0 };
         // In bits times 10^12.
         let full = i128::from(bucket.saturating_sub(demand.least_packet.into())) * 8 * 1_000_000_000_000;
@@ -256,15 +256,19 @@ impl World<'_> {
             tokens -= i128::from(size) * 8 * 1_000_000_000_000;
             let bits = (u64::from(size) + tunnel + 38).max(84) * 8;
             let priority = priority(demand.class);
-            let frame = Frame { of: Some(of), priority, bits, begun: now, path: path.to_vec(), at: 0 };
             let taken = self.processing();
-            self.at(now + taken, Event::Queued(frame));
+            for (of, path) in ways {
+                let frame = Frame { of: Some(*of), priority, bits, begun: now, path: path.clone(), at: 0 };
+                self.at(now + taken, Event::Queued(frame));
+            }
             sent += 1;
         }
     }
 
-    /// Flows of an aggregate: at edges several, each with its own policer and its own way.
-    fn flows(&mut self, of: usize, demand: &Demand) {
+    /// Flows of an aggregate: at edges several, each with its own policer and its own way. The router that lets a frame in sends its double, if it has
+    /// one, into another aggregate.
+    fn flows(&mut self, of: usize, promises: &[Promise]) {
+        let (demand, double) = (&promises[of].demand, promises[of].double);
         let routers = |place: Place| -> Vec<(usize, Option<Port>)> {
             match place {
                 Place::Edges => {
@@ -287,12 +291,21 @@ impl World<'_> {
         for _ in 0..parts {
             let begins = if one { first } else { *self.random.pick(&from).unwrap() };
             let ends = if one { last } else { *self.random.pick(&to).unwrap() };
-            let mut path = path(self.domain, begins.0, ends.0);
-            path.extend(ends.1);
+            let mut way = path(self.domain, begins.0, ends.0);
+            way.extend(ends.1);
+            let mut ways = vec![(of, way)];
+            if let Some(double) = double {
+                // It leaves the domain, as those do that have two copies.
+                let (ends, _) = routers(promises[double].demand.to)[0];
+                ways.push((double, path(self.domain, begins.0, ends)));
+            }
             let contract = ((demand.rate / parts).max(1), demand.burst / parts);
-            self.policed(of, demand, contract, &path);
+            self.policed(demand, contract, &ways);
             if self.domain.demoted.is(demand) {
-                self.demoted(of, &Demand { rate: contract.0, ..*demand }, &path);
+                // What is beyond a contract is not doubled.
+                if let Some((_, path)) = ways.first() {
+                    self.demoted(of, &Demand { rate: contract.0, ..*demand }, path);
+                }
             }
         }
     }
@@ -357,8 +370,11 @@ pub(crate) fn play(
     for port in ports {
         world.serve(0, port);
     }
-    for (of, promise) in promises.iter().enumerate() {
-        world.flows(of, &promise.demand);
+    for of in 0..promises.len() {
+        // What is doubled is sent by the policer of the first copy alone.
+        if !promises.iter().any(|promise| promise.double == Some(of)) {
+            world.flows(of, promises);
+        }
     }
     world.control();
     world.run();

@@ -22,6 +22,8 @@ pub(crate) fn admitted(name: &str, ends: u64) -> Admitted {
     let bound = Bound {
         flow: 0,
         to: 65_003,
+        copy: 1,
+        path: vec![65_001, 65_003],
         kind: BoundKind::EveryPacket,
         delay: 7_400_000,
         loss: 0,

@@ -13,6 +13,7 @@ mod attacks_spoofed;
 mod captured;
 mod convergence;
 mod discovery;
+mod doubles;
 mod endless;
 mod familiar;
 mod framing;

@@ -105,6 +105,8 @@ pub struct Pair {
     pub most_under_way: usize,
     /// What has left for readers, lost or not: when, in nanoseconds, for which host, and bytes of UDP payload.
     pub departures: Vec<(u64, u8, usize)>,
+    /// Each datagram goes a second way at once, which has faults of its own: 1+1.
+    pub beside: Option<Wire>,
     /// A send call of the writer takes up to so many microseconds if it says that this counts.
     pub send_call: u64,
 }
@@ -128,6 +130,7 @@ impl Pair {
             narrow_host: None,
             most_under_way: 0,
             departures: Vec::new(),
+            beside: None,
             send_call: 0,
         }
     }
@@ -222,22 +225,28 @@ impl Pair {
             if host > 1 {
                 self.departures.push((self.now.monotonic.as_nanos(), host, bytes.len()));
             }
-            let copies = if self.random.chance(self.wire.duplicate) { 2 } else { 1 };
-            for _ in 0..copies {
-                let host = to.ip().octets()[3];
-                let is_narrow = host > 1 && self.narrow_host.is_none_or(|narrow| narrow == host);
-                let swallowed = is_narrow && self.carries.is_some_and(|most| bytes.len() > most);
-                if self.random.chance(self.wire.loss) || self.cut == Some(host) || swallowed {
-                    continue;
-                }
-                let delay = 20 + self.wire.delay + self.random.below_u64(self.wire.jitter + 1);
-                self.order += 1;
-                let at = self.now.monotonic.after(Duration::from_micros(delay as i64)).as_nanos();
-                self.flight.insert((at, self.order), (to.ip().octets()[3], bytes.clone()));
-                let to_readers = self.flight.values().filter(|(host, _)| *host > 1);
-                let under_way = to_readers.map(|(_, bytes)| bytes.len() + 768).sum();
-                self.most_under_way = self.most_under_way.max(under_way);
+            for wire in [Some(self.wire), self.beside].into_iter().flatten() {
+                self.travel(host, &bytes, wire);
             }
+        }
+    }
+
+    /// A datagram goes one way.
+    fn travel(&mut self, host: u8, bytes: &[u8], wire: Wire) {
+        let copies = if self.random.chance(wire.duplicate) { 2 } else { 1 };
+        for _ in 0..copies {
+            let is_narrow = host > 1 && self.narrow_host.is_none_or(|narrow| narrow == host);
+            let swallowed = is_narrow && self.carries.is_some_and(|most| bytes.len() > most);
+            if self.random.chance(wire.loss) || self.cut == Some(host) || swallowed {
+                continue;
+            }
+            let delay = 20 + wire.delay + self.random.below_u64(wire.jitter + 1);
+            self.order += 1;
+            let at = self.now.monotonic.after(Duration::from_micros(delay as i64)).as_nanos();
+            self.flight.insert((at, self.order), (host, bytes.to_vec()));
+            let to_readers = self.flight.values().filter(|(host, _)| *host > 1);
+            let under_way = to_readers.map(|(_, bytes)| bytes.len() + 768).sum();
+            self.most_under_way = self.most_under_way.max(under_way);
         }
     }
 

@@ -38,7 +38,9 @@ function meter(part, whole) {
 
 // --- what there is ---------------------------------------------------------------------------
 
-const isLate = (session, measured) => session.bounds.some((bound) => bound.flow === measured.flow && bound.to === measured.to && measured.worst > bound.delay);
+const ways = (session, of) => session.bounds.filter((bound) => bound.flow === of.flow && bound.to === of.to);
+// Of two copies each one is a way that samples may have come.
+const isLate = (session, measured) => ways(session, measured).length > 0 && ways(session, measured).every((bound) => measured.worst > bound.delay);
 
 function showVerdict() {
   const troubles = status.managers.filter((manager) => !manager["is-connected"]).map((manager) => "the manager of AS " + manager.asn + " is away");
@@ -73,7 +75,9 @@ function flowsOf(session) {
     const measured = session.measured.find((of) => of.flow === bound.flow && of.to === bound.to);
     const entered = delivered(bound.flow, bound.to);
     const told = measured ? time(measured.median) + ", " + time(measured.worst) + " (" + measured.samples + ")" : "";
-    return [cell(bound.flow + " " + (flow.kind || "") + " " + (flow.class || "") + " to " + as(bound.to)), number(bits(bound.rate)), number(time(bound.delay) + (bound.kind === "what-arrives" ? " of what arrives" : "")),
+    const copy = ways(session, bound).length > 1 ? ", copy " + bound.copy : "";
+    const path = el("span", { class: "soft" }, bound.path.map(as).join(", "));
+    return [cell(el("span", {}, bound.flow + " " + (flow.kind || "") + " " + (flow.class || "") + " to " + as(bound.to) + copy, el("br", {}), path)), number(bits(bound.rate)), number(time(bound.delay) + (bound.kind === "what-arrives" ? " of what arrives" : "")),
       number(bound.loss ? bound.loss + " ppm" : "0"), number(bound.price === null ? "not told" : bound.price),
       cell(told, measured && isLate(session, measured) ? "n bad" : "n"), number(entered ? entered.bytes + " bytes" : "")];
   });

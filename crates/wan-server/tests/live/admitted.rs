@@ -131,7 +131,8 @@ fn commands_print_what_is_so_and_end_with_its_exit_code() {
         };
         let (code, out, told) = establish("class=ef, rate=1 Mbit/s, limit=25 ms", &[]);
         assert_eq!(code, Some(0), "{told}");
-        let line = "  flow 0 to AS 65003: at most 7.4 ms, 1 Mbit/s reserved, DSCP 46\n";
+        let line =
+            "  flow 0 to AS 65003: at most 7.4 ms along AS 65001 65002 65003, 1 Mbit/s reserved, DSCP 46\n";
         assert!(out.contains(line) && out.contains("no device is set up"), "{out}");
         let status = domains.status(WEST);
         let (name, ends) = (&status.sessions[0].session, status.sessions[0].ends);

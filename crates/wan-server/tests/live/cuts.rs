@@ -6,15 +6,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lab::wan::{How, WanLab, cut};
-use testkit::patience::{LIMIT, patiently_or};
+use testkit::patience::{LIMIT, patiently, patiently_or};
 use wan::{AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Holding, LinkId, Place, TunnelId};
-use wan_server::protocol::{Answer, Ask, Event, Flow, SessionAsked};
+use wan_server::protocol::{Answer, Ask, Bound, DeliveredStatus, Event, Flow, Measured, SessionAsked};
 use wan_server::{Backend, LinuxRouters, Routers};
 
 use crate::domains::{Domains, EAST, MILLISECOND, PATIENT, TRANSIT, WEST, flow, session};
 use crate::routers::in_lab;
 
-const RING: &str = include_str!("../../examples/linux/ring.toml");
+pub(crate) const RING: &str = include_str!("../../examples/linux/ring.toml");
 const FILES: [(u32, &str); 3] = [
     (WEST, include_str!("../../examples/linux/ring-west.toml")),
     (TRANSIT, include_str!("../../examples/linux/transit.toml")),
@@ -67,6 +67,24 @@ impl Monitor {
         }
     }
 
+    /// One copy of the first flow of a session is lost, since a link is down.
+    pub(crate) fn copy_lost(&mut self, of: &str, link: u32) {
+        let (_, why) = self.first("copy that is lost", |event| match event {
+            Event::CopyLost { session, flow: 0, to: EAST, why } if session == of => Some(why.clone()),
+            _ => None,
+        });
+        assert_eq!((why.reason.as_str(), why.link), ("link-down", Some(link)), "{why:?}");
+    }
+
+    /// Two copies of it go again: nanoseconds that the new one takes at most.
+    pub(crate) fn copy_back(&mut self, of: &str) -> u64 {
+        let is_back = |event: &Event| match event {
+            Event::CopyBack { session, flow: 0, to: EAST, delay } if session == of => Some(*delay),
+            _ => None,
+        };
+        self.first("copy that goes again", is_back).1
+    }
+
     pub(crate) fn link(&mut self, link: u32, is_up: bool) -> Instant {
         let is_of = |event: &Event| match event {
             Event::Link { link: of, is_up: state, .. } if (*of, *state) == (link, is_up) => Some(()),
@@ -81,7 +99,8 @@ pub(crate) fn interval() -> String {
     std::env::var("PUNCTUAL_KEEP_ALIVE").unwrap_or_else(|_| "300 ms".to_owned())
 }
 
-fn domains(lab: &WanLab, test: &str) -> Domains {
+/// The managers of the ring, on the routers of a lab.
+pub(crate) fn domains(lab: &WanLab, test: &str) -> Domains {
     let name = &lab.record().name;
     let texts = FILES.map(|(asn, text)| {
         let text = text.replace("\"line-router", &format!("\"{name}-router"));
@@ -228,10 +247,22 @@ fn of_two_copies_no_packet_is_lost_while_a_link_of_the_ring_is_cut_silently() {
         let data = Flow { destination_port: 7_411, copies: 2, ..flow(300_000, 100 * MILLISECOND) };
         let asked = SessionAsked { caller: "10.1.0.2".parse().unwrap(), ..session("10.3.0.2", vec![data]) };
         let admitted = domains.admitted(&asked);
-        assert_eq!(admitted.bounds.len(), 2, "each copy has a bound: {admitted:?}");
-        let mut paths: Vec<_> = domains.status(WEST).aggregates.into_iter().map(|of| of.path).collect();
+        // Each copy has a path and a bound of its own, and the way around is the longer one.
+        let (direct, around) = (vec![WEST, EAST], vec![WEST, TRANSIT, EAST]);
+        let told = |bounds: &[Bound]| bounds.iter().map(|of| (of.copy, of.path.clone())).collect::<Vec<_>>();
+        assert_eq!(told(&admitted.bounds), [(1, direct.clone()), (2, around.clone())], "{admitted:?}");
+        assert!(admitted.bounds[0].delay < admitted.bounds[1].delay, "{admitted:?}");
+        let status = domains.status(WEST);
+        assert_eq!(status.sessions[0].bounds, admitted.bounds);
+        let mut paths: Vec<_> = status.aggregates.into_iter().map(|of| of.path).collect();
         paths.sort();
-        assert_eq!(paths, [vec![WEST, TRANSIT, EAST], vec![WEST, EAST]]);
+        assert_eq!(paths, [around.clone(), direct]);
+        let shown = domains.command().args(["status", "--asn", "65001"]).output().unwrap();
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        for (copy, path) in [(1, "65001 65003"), (2, "65001 65002 65003")] {
+            assert!(shown.contains(&format!("flow 0 to AS 65003, copy {copy}: ")), "{shown}");
+            assert!(shown.contains(&format!(" along AS {path}, ")), "{shown}");
+        }
         // How often each number came. One is sent when the one before is there, so that no policer drops any; after that as often as a second
         // copy may still come.
         let mut came: BTreeMap<u32, u32> = BTreeMap::new();
@@ -264,25 +295,28 @@ fn of_two_copies_no_packet_is_lost_while_a_link_of_the_ring_is_cut_silently() {
         );
         cut(name, 3, How::Silent).unwrap();
         (50..150).for_each(|number| send(&mut came, number));
-        for monitor in &mut monitors {
-            let (_, why) = monitor.first("copy that is lost", |event| match event {
-                Event::CopyLost { session, flow: 0, to: EAST, why } if *session == admitted.session => {
-                    Some(why.clone())
-                }
-                _ => None,
-            });
-            assert_eq!((why.reason.as_str(), why.link), ("link-down", Some(3)), "{why:?}");
-        }
+        monitors.iter_mut().for_each(|monitor| monitor.copy_lost(&admitted.session, 3));
+        // What a program measures is noted for the flow, whichever copy is left, and edges count a packet once.
+        let (samples, median, worst) = (150, MILLISECOND, 2 * MILLISECOND);
+        let session = admitted.session.clone();
+        let measured = Measured { session: session.clone(), flow: 0, to: EAST, samples, median, worst };
+        assert_eq!(domains.ask(WEST, &Ask::Measured(measured)), Answer::Noted { session });
+        let left = &domains.status(WEST).sessions[0];
+        assert_eq!((left.bounds.len(), &left.bounds[0].path[..], left.bounds[0].copy), (1, &around[..], 2));
+        assert_eq!(left.measured.len(), 1, "{left:?}");
         (150..200).for_each(|number| send(&mut came, number));
         cut(name, 3, How::Joined).unwrap();
         for monitor in &mut monitors {
-            monitor.first("copy that goes again", |event| match event {
-                Event::CopyBack { session, flow: 0, to: EAST, .. } if *session == admitted.session => {
-                    Some(())
-                }
-                _ => None,
-            });
+            monitor.copy_back(&admitted.session);
         }
+        let back = &domains.status(WEST).sessions[0];
+        assert_eq!((back.bounds.len(), back.measured.len()), (2, 1), "{back:?}");
+        let counted = patiently("what edges have let in", || {
+            let status = domains.status(WEST);
+            (!status.delivered.is_empty()).then_some(status.delivered)
+        });
+        let of_flow = |of: &DeliveredStatus| (of.flow, of.to) == (0, EAST) && of.packets <= 200;
+        assert!(counted.len() == 1 && counted.iter().all(of_flow), "{counted:?}");
         // Then the other way is cut: the copy that has come back is the one that goes on.
         (200..220).for_each(|number| send(&mut came, number));
         cut(name, 1, How::Silent).unwrap();

@@ -4,6 +4,7 @@
 mod aaa_server;
 mod access;
 mod admitted;
+mod alarms;
 mod authorized;
 mod bgp;
 mod bgp_speakers;

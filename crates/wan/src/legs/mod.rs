@@ -329,7 +329,8 @@ impl Legs {
     pub(crate) fn bounds(&self, session: SessionId) -> Vec<Bound> {
         let bound = |(id, leg): (&LegId, &Leg)| {
             let (traffic, dscp): (TSpec, u8) = (leg.flow.desired, leg.flow.class.dscp());
-            Bound { leg: *id, delay: leg.delay, loss: leg.loss, price: leg.price, traffic, dscp }
+            let (path, price) = (leg.path.clone(), leg.price);
+            Bound { leg: *id, path, delay: leg.delay, loss: leg.loss, price, traffic, dscp }
         };
         self.of(session).map(bound).collect()
     }
