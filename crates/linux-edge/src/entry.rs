@@ -349,6 +349,12 @@ impl Entry {
         }
     }
 
+    /// Whether steps of its change into another one with the same key need the order in which they are told.
+    pub(crate) fn is_ordered(&self, to: &Self) -> bool {
+        let demoted = |entry: &Self| matches!(entry, Self::Flow { demoted: Some(_), .. });
+        !demoted(self) && demoted(to)
+    }
+
     /// What makes another one with the same key of it, without a packet that meets neither; `None` if that is not possible.
     pub(crate) fn change(&self, to: &Self) -> Option<Vec<Program>> {
         match (self, to) {
@@ -381,9 +387,9 @@ impl Entry {
                 Some(programs)
             }
             (
-                Self::Flow { tuples: before, copy: copied, demoted: before_demoted, .. },
+                Self::Flow { tuples: before, copy: copied, demoted: was_demoted, .. },
                 Self::Flow { router, interface, slot, text, mark, contract, tuples, copy, demoted },
-            ) if before == tuples && before_demoted == demoted => {
+            ) if before == tuples => {
                 let mut commands = vec![emptied(&flow_chain(*slot))];
                 commands.extend(flow_rules(*slot, text, (*mark, *demoted), contract, copy.as_ref()));
                 commands.extend(match (copied, copy) {
@@ -392,10 +398,20 @@ impl Entry {
                     (Some(copied), None) => copied.remove(),
                     (None, None) => Vec::new(),
                 });
+                let keys = || tuples.iter().map(of_tuple);
+                let colours = colours(*router, interface, keys(), contract, *demoted);
                 let mut programs: Vec<Program> =
                     policing(*router, &policer(interface), *slot, contract).into();
-                programs.extend(colours(*router, interface, tuples.iter().map(of_tuple), contract, *demoted));
-                programs.push(Program::nft(*router, commands));
+                // What is beyond the contract meets rules that keep its mark, as long as it is told apart.
+                if was_demoted.is_none() {
+                    programs.push(Program::nft(*router, commands));
+                    programs.extend(colours);
+                } else {
+                    let gone = was_demoted.filter(|_| demoted.is_none());
+                    programs.extend(colours);
+                    programs.extend(no_colours(*router, interface, keys(), gone));
+                    programs.push(Program::nft(*router, commands));
+                }
                 Some(programs)
             }
             _ => None,

@@ -64,7 +64,7 @@ fn addition(before: &[Entry], after: &[Entry]) -> Vec<Program> {
     for entry in after {
         let programs = match before.iter().find(|other| other.key() == entry.key()) {
             Some(other) if other == entry => continue,
-            Some(other) => match other.change(entry) {
+            Some(other) => match other.change(entry).filter(|_| !other.is_ordered(entry)) {
                 Some(change) => change,
                 // Some of it has to go first: that order cannot be told by kinds of steps.
                 None => return changes(before, after),

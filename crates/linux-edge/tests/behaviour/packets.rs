@@ -126,13 +126,28 @@ impl Packet {
         }
     }
 
+    /// A number, or a part of the packet with some bits more or with some of its bits.
+    fn number(&self, of: &Value) -> u64 {
+        if let Some(number) = of.as_u64() {
+            return number;
+        }
+        let (of, more) = match of.get("|").and_then(Value::as_array) {
+            Some(parts) => (&parts[0], parts[1].as_u64().unwrap()),
+            None => (of, 0),
+        };
+        match self.look(of) {
+            Some(Operand::Number(value)) => value | more,
+            _ => panic!("{of}"),
+        }
+    }
+
     fn set(&mut self, of: &Value) -> bool {
         let (key, value) = (&of["key"], &of["value"]);
         if self.look(key).is_none() {
             return false;
         }
         match (key.pointer("/meta/key"), key.pointer("/payload/field").and_then(Value::as_str)) {
-            (Some(_), _) => self.mark = value.as_u64().unwrap(),
+            (Some(_), _) => self.mark = self.number(value),
             (_, Some("dscp")) => self.dscp = value.as_u64().unwrap(),
             (_, Some("daddr")) => self.destination = value.as_str().unwrap().parse().unwrap(),
             other => panic!("{other:?}"),
@@ -249,7 +264,10 @@ impl Router {
             of == version
                 && match what {
                     "fwmark" => {
-                        u64::from_str_radix(value.trim_start_matches("0x"), 16).unwrap() == packet.mark
+                        let number =
+                            |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
+                        let (mark, mask) = value.split_once('/').unwrap_or((value, "ffffffff"));
+                        number(mark) == packet.mark & number(mask)
                     }
                     "to" => {
                         let (of, length) = value.split_once('/').unwrap();
