@@ -121,7 +121,7 @@ fn packets_with_its_codepoint_have_a_level_to_the_station_and_no_others() {
     }
     // A host that knows the address of a tunnel on its way does not get into it.
     let label = rules(&world).iter().find_map(|rule| {
-        let to = rule.matching.get(openflow::oxm::OxmField::EthDst)?.value().to_be_bytes();
+        let to = rule.matching.get(OxmField::EthDst)?.value().to_be_bytes();
         let to: [u8; 6] = to[10..].try_into().unwrap();
         (to != mac(2)).then_some(to)
     });
@@ -139,6 +139,11 @@ fn tunnels_over_the_same_links_are_told_apart() {
         source_port: 0,
         destination: [172, 16, 9, 1].into(),
         destination_port: port,
+    };
+    let wish = |id: &str, from: usize, to: usize| TunnelWish {
+        limit: 40 * MS,
+        burst: 1_000,
+        ..wish(id, from, to)
     };
     let other =
         |id: &str, codepoint: u8| TunnelWish { packets: Packets::Codepoint(codepoint), ..wish(id, 0, 2) };
