@@ -248,7 +248,7 @@ fn a_session_of_another_domain_ends_in_a_lan_and_keeps_its_packets() {
     let bound = session["bounds"][0]["delay"].as_u64().unwrap();
     // 1 ms inside the west, 2 ms over the link, 1 ms in the router, 25 ms in the LAN.
     assert_eq!(bound, 29_000_000, "{session}");
-    let flood = Flood::new(&stage.ward);
+    let flood = Flood::of(&stage.ward, 6);
     patiently("the flood, which is above what the link carries", || {
         (stage.ward.sent("s2", 2)[0].1 > 100).then_some(())
     });

@@ -135,6 +135,11 @@ pub(crate) struct Flood {
 
 impl Flood {
     pub(crate) fn new(ward: &Ward) -> Self {
+        Self::of(ward, 3)
+    }
+
+    /// The same with so many packets of 1,200 bytes in a millisecond.
+    pub(crate) fn of(ward: &Ward, each: usize) -> Self {
         let to = ward.lab.host_addresses("display").unwrap()[0];
         let any: IpAddr =
             if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -145,7 +150,7 @@ impl Flood {
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
                 // Nobody is there who would take them.
-                (0..3).for_each(|_| drop(socket.send_to(&[0; 1_200], to)));
+                (0..each).for_each(|_| drop(socket.send_to(&[0; 1_200], to)));
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
