@@ -9,6 +9,7 @@ mod domain;
 mod durability;
 mod hostile;
 mod least_server;
+mod losses;
 mod mobility;
 mod model;
 mod scenarios;
