@@ -56,7 +56,7 @@ impl Federated {
         let gateway = || lock(&self.shared().gateway);
         let mut mark = gateway().mark();
         loop {
-            let mut now = gateway();
+            let now = gateway();
             match now.has_passed(&mark) {
                 Passed::Yes => return true,
                 Passed::NotYet => {}

@@ -1,5 +1,6 @@
 //! Gateways on real sockets, in a network namespace for each test (needs root).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod draining;
 mod sockets;
 
 use std::net::{SocketAddr, UdpSocket};
