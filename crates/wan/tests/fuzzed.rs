@@ -293,9 +293,12 @@ const MARKS: [u32; 4] = [703_710, 703_711, 703_712, 703_713];
 /// Bytes that say at the end of an aggregate what may be lost inside the domain.
 const INSIDE: usize = 4;
 
+/// What records mean, and bytes that earlier versions have written of them.
+type Older = ((Record, [Vec<u8>; 2]), (Record, Vec<u8>));
+
 /// A record without grant, losses, price and copies, and the bytes that the version before losses, and the one before grants, have written of it. And
 /// one with losses, and the bytes of the version that did not say how domains are asked.
-fn older(key: Key, record: Record) -> ((Record, [Vec<u8>; 2]), (Record, Vec<u8>)) {
+fn older(key: Key, record: Record) -> Older {
     let [limit, before, of_leg, of_aggregate] = MARKS;
     let flow = |flow: FlowRequest, most_loss| FlowRequest { most_loss, ..flow };
     let legs = |legs: Vec<OpenLeg>, most_loss, loss| {

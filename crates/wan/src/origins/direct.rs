@@ -69,11 +69,11 @@ impl Asked {
     }
 }
 
-/// Who is told what has been told already.
+/// Which domains are told what they have been told already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Again {
-    Nobody,
-    WhoHasNotAnswered,
+    None,
+    Unanswered,
     All,
 }
 
@@ -89,7 +89,7 @@ impl Origins {
         if origin.traffic.is_none() {
             return self.end_in_each(now, limits, out, aggregate);
         }
-        let again = if origin.until.is_some() { Again::WhoHasNotAnswered } else { Again::All };
+        let again = if origin.until.is_some() { Again::Unanswered } else { Again::All };
         self.tell_each(now, limits, out, aggregate, again);
     }
 
@@ -139,8 +139,8 @@ impl Origins {
                 (asked.told, asked.said) = (Some((id, told)), None);
             }
             let is_told_again = match again {
-                Again::Nobody => false,
-                Again::WhoHasNotAnswered => asked.said.is_none(),
+                Again::None => false,
+                Again::Unanswered => asked.said.is_none(),
                 Again::All => true,
             };
             if known.is_none() || is_told_again {
@@ -200,7 +200,7 @@ impl Origins {
             asked.confirmed = asked.confirmed.max(response.echo);
         }
         asked.said = Some(response.verdict);
-        self.tell_each(now, limits, out, aggregate, Again::Nobody);
+        self.tell_each(now, limits, out, aggregate, Again::None);
         self.conclude(now, limits, out, aggregate);
     }
 

@@ -364,7 +364,7 @@ fn an_origin_gets_no_more_than_the_domain_before_may_send() {
     }
     let held = |world: &World, at: usize| world.domains[at].manager.as_ref().unwrap().aggregates().count();
     assert_eq!((held(&world, 1), held(&world, 2)), (0, 2));
-    // What nobody refreshes is forgotten.
+    // What is not refreshed is forgotten.
     world.run(10 * SECOND);
     assert_eq!(held(&world, 2), 0);
 }

@@ -125,7 +125,7 @@ impl World {
             }
             Body::Response(response) => {
                 if response.verdict.is_err() {
-                    // Whoever asks is answered.
+                    // A domain answers all that ask.
                     return message.to == response.aggregate.tunnel.origin;
                 }
                 (response.aggregate.tunnel.origin, message.from)
