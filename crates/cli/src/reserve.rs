@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     };
     let participant = arguments.domain.join("punctual reserve")?;
     let (tell, news) = sync_channel(WAITING);
-    let manager = Manager::new(own.0, &arguments.account, &arguments.service, tell)?;
+    let manager = Manager::new(&network.config, &arguments.account, &arguments.service, tell)?;
     let mut reserving = Reserving {
         sessions: Sessions::new(Limits::default()),
         told: Told::new(arguments.json),
@@ -201,6 +201,7 @@ impl Reserving {
                 self.sessions.manager_is_away(now);
             }
             News::Begun(session) => self.sessions.has_begun(now, &session),
+            News::Changed(session, change) => self.sessions.has_changed(now, &session, change),
             News::Ended(session, why) => self.sessions.has_ended(now, &session, &why),
             News::Answer(ticket, answer) => self.sessions.answered(now, ticket, answer),
         }

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use diagnostics::{printable, written};
-use reservation::{Budget, Pair, PairId, Share, Verdict};
+use reservation::{Budget, Pair, PairId, Share, Verdict, Way};
 use serde_json::{Value, json};
 
 use crate::output::print;
@@ -35,6 +35,20 @@ fn divided(budget: &Budget, bound: u64) -> String {
         time(budget.network()),
         share(reader)
     )
+}
+
+/// What has become of its flow since.
+fn since(way: Way) -> String {
+    let Way { detours, has_one_copy_left } = way;
+    let mut text = match detours {
+        0 => String::new(),
+        1 => "; it goes another way since".to_owned(),
+        more => format!("; it has gone another way {more} times since"),
+    };
+    if has_one_copy_left {
+        text.push_str("; one copy of two is left");
+    }
+    text
 }
 
 impl Told {
@@ -94,8 +108,8 @@ impl Told {
 fn shown(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Pending => "is asked for".to_owned(),
-        Verdict::Admitted { session, budget, bound } => {
-            format!("session {}, {}", printable(session), divided(budget, *bound))
+        Verdict::Admitted { session, budget, bound, way } => {
+            format!("session {}, {}{}", printable(session), divided(budget, *bound), since(*way))
         }
         Verdict::Without(why) => format!("no session: {}", printable(why)),
         Verdict::Over => "writer and reader match no more".to_owned(),
@@ -105,7 +119,7 @@ fn shown(verdict: &Verdict) -> String {
 fn as_json(verdict: &Verdict) -> Value {
     match verdict {
         Verdict::Pending => json!({ "verdict": "pending" }),
-        Verdict::Admitted { session, budget, bound } => {
+        Verdict::Admitted { session, budget, bound, way } => {
             let share = |of: Share| json!({ "time": of.time, "announced": of.is_announced });
             json!({
                 "verdict": "admitted",
@@ -113,6 +127,8 @@ fn as_json(verdict: &Verdict) -> Value {
                 "latency": budget.latency,
                 "bound": bound,
                 "network": budget.network(),
+                "detours": way.detours,
+                "one-copy-left": way.has_one_copy_left,
                 "writer-host": share(budget.writer),
                 "reader-host": share(budget.reader),
             })

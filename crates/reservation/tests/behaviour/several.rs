@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use reservation::{
-    Action, Answer, Bound, Budget, Direction, Flow, Kind, Limits, Listed, PairId, Plan, Sessions, Share,
-    Ticket, Verdict, Wanted,
+    Action, Answer, Bound, Budget, Direction, Flow, Kind, Limits, Listed, PairId, Part, Plan, Sessions,
+    Share, Ticket, Verdict, Wanted,
 };
 use wan::Class;
 
@@ -33,7 +33,13 @@ fn plan() -> Plan {
         limit: 10 * MILLISECOND,
     };
     let share = Share { time: MILLISECOND, is_announced: true };
-    let budget = |flow| Budget { flow, latency: 12 * MILLISECOND, writer: share, reader: share };
+    let budget = |flow| Budget {
+        flow,
+        latency: 12 * MILLISECOND,
+        writer: share,
+        reader: share,
+        part: Part::default(),
+    };
     let wanted = Wanted {
         flows: vec![flow(7_411), flow(7_413)],
         pairs: BTreeMap::from([(id(1), budget(0)), (id(2), budget(1))]),
@@ -55,7 +61,7 @@ fn asked(sessions: &mut Sessions, told: &mut BTreeMap<PairId, Verdict>) -> Optio
                 asked = Some(ticket);
             }
             Action::Tell(id, verdict) => drop(told.insert(id, verdict)),
-            Action::Look { .. } | Action::Stop { .. } | Action::Extend { .. } => {}
+            Action::Look { .. } | Action::Stop { .. } | Action::Extend { .. } | Action::Query { .. } => {}
         }
     }
     asked
@@ -81,7 +87,7 @@ fn told(bounds: &[(usize, u64)]) -> BTreeMap<PairId, Verdict> {
 fn each_pair_of_a_session_is_told_the_bound_of_its_own_flow() {
     let all = told(&[(0, 7), (1, 9)]);
     let bound = |number| match &all[&id(number)] {
-        Verdict::Admitted { session, budget, bound } => (session.as_str(), budget.flow, *bound),
+        Verdict::Admitted { session, budget, bound, .. } => (session.as_str(), budget.flow, *bound),
         other => panic!("{number}: {other:?}"),
     };
     assert_eq!((bound(1), bound(2)), (("one", 0, 7), ("one", 1, 9)));
