@@ -58,14 +58,19 @@ pub fn profile_file(library: &str, advised: &[(Topic, Advice)]) -> String {
         let topics: Vec<(&str, &Policies)> =
             of(advised, class).map(|(topic, advice)| (topic.name.as_str(), &advice.policies)).collect();
         let base = format!("punctual::{}", class.name());
-        (!topics.is_empty()).then(|| profile(class.name(), Some(&base), &topics))
+        (!topics.is_empty()).then(|| profile(class.name(), Some(&base), None, &topics))
     });
     file(library, profiles)
 }
 
-/// A QoS file with one profile that has these policies of topics, and nothing else.
-pub fn policy_file(library: &str, name: &str, topics: &[(&str, &Policies)]) -> String {
-    file(library, [profile(name, None, topics)])
+/// A QoS file with one profile that has these policies of topics, and USER_DATA of participants if some is given, and nothing else.
+pub fn policy_file(
+    library: &str,
+    name: &str,
+    user_data: Option<&str>,
+    topics: &[(&str, &Policies)],
+) -> String {
+    file(library, [profile(name, None, user_data, topics)])
 }
 
 fn file(library: &str, profiles: impl IntoIterator<Item = String>) -> String {
@@ -77,10 +82,17 @@ fn file(library: &str, profiles: impl IntoIterator<Item = String>) -> String {
     out
 }
 
-fn profile(name: &str, base: Option<&str>, topics: &[(&str, &Policies)]) -> String {
+fn profile(name: &str, base: Option<&str>, user_data: Option<&str>, topics: &[(&str, &Policies)]) -> String {
     let mut out = String::new();
     let base = base.map(|base| format!(" base_name=\"{base}\"")).unwrap_or_default();
     let _ = writeln!(out, "    <qos_profile name=\"{}\"{base}>", escaped(name));
+    if let Some(text) = user_data {
+        let bytes: Vec<String> = text.bytes().map(|byte| byte.to_string()).collect();
+        let _ = writeln!(out, "      <!-- {} -->", escaped(text));
+        let _ = writeln!(out, "      <domain_participant_qos>");
+        let _ = writeln!(out, "        <user_data><value>{}</value></user_data>", bytes.join(", "));
+        let _ = writeln!(out, "      </domain_participant_qos>");
+    }
     for (topic, policies) in topics {
         let elements: Vec<Element> =
             policies.iter().filter_map(|(policy, (value, _))| element(policy, value)).collect();

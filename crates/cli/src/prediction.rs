@@ -72,7 +72,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Ok(Outcome::BadNews);
     }
     if let (Some(into), Some(calibration)) = (&arguments.into, &calibration) {
-        write(into, &predicted, calibration, arguments.json)?;
+        let share = predict::host_share(&path, &stages, &calibration.intervals);
+        write(into, &predicted, (calibration, share), arguments.json)?;
     }
     Ok(Outcome::Done)
 }
@@ -81,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 fn write(
     into: &Path,
     predicted: &[(&predict::Topic, Result<Prediction, Overload>)],
-    calibration: &Calibration,
+    (calibration, share): (&Calibration, Option<u64>),
     is_quiet: bool,
 ) -> Result<(), Failure> {
     let mut topics = Vec::new();
@@ -109,7 +110,11 @@ fn write(
         )));
     }
     let topics: Vec<_> = topics.iter().map(|(name, policies)| (*name, policies)).collect();
-    let text = advice::policy_file("predicted", "predicted", &topics);
+    if share.is_none() {
+        said.push("the share of a host, since too few records have p99".to_owned());
+    }
+    let share = share.map(|share| format!("punctual.host-share={}us;", share.div_ceil(1_000)));
+    let text = advice::policy_file("predicted", "predicted", share.as_deref(), &topics);
     std::fs::write(into, text).map_err(|error| Failure::System(format!("{}: {error}", into.display())))?;
     if !is_quiet {
         print(format_args!("written: {}, profile predicted::predicted", into.display()));

@@ -2,13 +2,16 @@
 mod ask;
 mod described;
 mod found;
+mod publish;
 mod told;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
+use ::keys::Role;
 use clap::Args;
 use dds::DomainParticipant;
 use network::load;
@@ -23,6 +26,7 @@ use crate::stop::Stop;
 use ask::{Manager, News};
 use described::Described;
 use found::Domains;
+use publish::Publisher;
 use told::Told;
 
 /// How often is looked what discovery has found.
@@ -65,6 +69,9 @@ pub(crate) struct Arguments {
     /// What is reserved for discovery in each direction of a session, as in '20 kbit/s'. Without it nothing is
     #[arg(long, value_name = "RATE", value_parser = network::rate)]
     discovery: Option<u64>,
+    /// A folder with keys as `punctual grm keys` makes them: what programs are told of their sessions is signed with the manager's
+    #[arg(long, value_name = "FOLDER")]
+    keys: Option<PathBuf>,
     /// Prints one JSON object a line
     #[arg(long)]
     json: bool,
@@ -104,12 +111,20 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         network: &network,
         share: arguments.host_share.map(|time| Share { time, is_announced: false }),
     };
+    let credentials: Option<Arc<dyn wire::seal::Credentials>> = match &arguments.keys {
+        None => None,
+        Some(folder) => {
+            let keys = credentials::KeyFolder::load(folder, &Role::Manager.to_string());
+            Some(Arc::new(keys.map_err(|problem| Failure::Usage(problem.to_string()))?) as _)
+        }
+    };
     let participant = arguments.domain.join("punctual reserve")?;
     let (tell, news) = sync_channel(WAITING);
-    let manager = Manager::new(own.0, &arguments.account, &arguments.service, tell)?;
+    let manager = Manager::new(&network.config, &arguments.account, &arguments.service, tell)?;
     let mut reserving = Reserving {
         sessions: Sessions::new(Limits::default()),
         told: Told::new(arguments.json),
+        publisher: Publisher::new(&participant, own, credentials)?,
         manager,
         start: Instant::now(),
     };
@@ -141,7 +156,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
                     &described,
                     own,
                     &overhead,
-                    &mut reserving.told,
+                    (&mut reserving.told, &mut reserving.publisher),
                     &mut matched,
                 );
                 reserving.wants(plan);
@@ -150,6 +165,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         }
         reserving.sessions.timeout(reserving.now());
         reserving.act();
+        reserving.publisher.again();
     }
 }
 
@@ -160,7 +176,7 @@ fn needed(
     described: &Described,
     own: wan::Asn,
     overhead: &Overhead,
-    told: &mut Told,
+    (told, publisher): (&mut Told, &mut Publisher),
     matched: &mut BTreeSet<PairId>,
 ) -> Plan {
     let found = found::pairs(participant, domains, described, matched);
@@ -169,6 +185,7 @@ fn needed(
     plan.reasons.extend(found.ambiguous);
     told.know(&found.pairs);
     told.know(&found.unproved);
+    publisher.know(found.pairs.iter().chain(&found.unproved));
     told.cut(found.is_cut);
     *matched = found.matched;
     plan
@@ -177,6 +194,7 @@ fn needed(
 struct Reserving {
     sessions: Sessions,
     told: Told,
+    publisher: Publisher,
     manager: Manager,
     start: Instant,
 }
@@ -201,6 +219,7 @@ impl Reserving {
                 self.sessions.manager_is_away(now);
             }
             News::Begun(session) => self.sessions.has_begun(now, &session),
+            News::Changed(session, change) => self.sessions.has_changed(now, &session, change),
             News::Ended(session, why) => self.sessions.has_ended(now, &session, &why),
             News::Answer(ticket, answer) => self.sessions.answered(now, ticket, answer),
         }
@@ -209,7 +228,10 @@ impl Reserving {
     fn act(&mut self) {
         for action in self.sessions.take_actions() {
             match action {
-                reservation::Action::Tell(id, verdict) => self.told.tell(id, &verdict),
+                reservation::Action::Tell(id, verdict) => {
+                    self.told.tell(id, &verdict);
+                    self.publisher.tell(id, &verdict);
+                }
                 other => self.manager.ask(&other),
             }
         }

@@ -167,9 +167,14 @@ fn in_lab(test: impl FnOnce(&Stage<'_>) + Send) {
     });
 }
 
-/// `punctual reserve` for AS 65001, on the host of the writers.
+/// `punctual reserve` for AS 65001, on another host than that of the writers.
 fn watcher(stage: &Stage<'_>) -> Conversation {
-    std::fs::write(stage.path("topics.toml"), TOPICS).unwrap();
+    watcher_of(stage, TOPICS, &[])
+}
+
+/// The same for these topics, with more options.
+fn watcher_of(stage: &Stage<'_>, topics: &str, more: &[&str]) -> Conversation {
+    std::fs::write(stage.path("topics.toml"), topics).unwrap();
     let mut command = stage.punctual();
     command.args([
         "reserve",
@@ -182,7 +187,7 @@ fn watcher(stage: &Stage<'_>) -> Conversation {
         "alarms",
     ]);
     command.args(["--host-share", "5ms", "--shared-memory", "off", "--no-multicast"]);
-    command.args(["--peer", "10.1.0.2", "--peer", "10.3.0.2"]);
+    command.args(["--peer", "10.1.0.2", "--peer", "10.3.0.2"]).args(more);
     stage.lab.on("flood", || Conversation::start("reserve", command)).unwrap()
 }
 
@@ -284,5 +289,123 @@ fn programs_of_cyclone_dds_get_a_session_and_keep_their_rate_in_a_flood() {
         drop(writer);
         watcher.hear("Pictures from 10.1.0.2 to 10.3.0.2:7411: writer and reader match no more");
         stage.sessions(0);
+    });
+}
+
+/// What a participant needs to be found beyond routers.
+fn beyond_routers(peer: &str) -> dds::config::Config {
+    let mut config = dds::config::Config::default();
+    config.network.multicast = false;
+    config.shared_memory.enabled = false;
+    config.discovery.static_peers = vec![peer.parse().unwrap()];
+    config.discovery.host_share = Some(dds::Duration::from_millis(7));
+    // Announcements are best effort in the network, and a flood takes most of them.
+    config.discovery.lease_duration = dds::Duration::from_secs(600);
+    config.assurance.sessions = true;
+    config
+}
+
+#[derive(dds::DdsType, Clone, Debug, Default)]
+struct Picture {
+    number: u32,
+    bytes: Vec<u8>,
+}
+
+#[test]
+fn a_program_of_ours_keeps_to_its_session_and_loses_nothing_in_a_flood() {
+    in_lab(|stage| {
+        let watcher = watcher(stage);
+        let participant = |host: &str, peer: &str| {
+            let make = || dds::Participant::builder(0).config(beyond_routers(peer)).create().unwrap();
+            stage.lab.on(host, make).unwrap()
+        };
+        let (here, there) = (participant("a", "10.3.0.2"), participant("c", "10.1.0.2"));
+        let reader = there.reader::<Picture>("Pictures").best_effort().keep_all().create().unwrap();
+        let mut qos = dds::qos::DataWriterQos::default();
+        qos.endpoint.reliability = dds::qos::Reliability::BEST_EFFORT;
+        qos.endpoint.reliability.max_blocking_time = dds::Duration::from_secs(60);
+        qos.endpoint.history = dds::qos::History::KeepAll;
+        qos.session_flow_controller = Some(dds::qos::Publishing::Synchronous);
+        let writer = here.writer::<Picture>("Pictures").qos(qos).create().unwrap();
+        // Shares that participants announce are larger than what the operator says.
+        let told = watcher.hear("Pictures from 10.1.0.2 to 10.3.0.2:7411: session 65001-");
+        for part in ["the writer's host 7 ms (announced)", " of 106 ms", "the reader's host 7 ms (announced)"]
+        {
+            assert!(told.contains(part), "{told}");
+        }
+        let granted = |sessions: Vec<dds::session::PairSession>| {
+            let state = dds::session::SessionState::Granted;
+            sessions.into_iter().find(|session| session.state == state)
+        };
+        let at_writer = patiently("the writer's session", || granted(writer.sessions()));
+        let at_reader = patiently("the reader's session", || granted(reader.sessions()));
+        assert_eq!(at_writer, at_reader);
+        let session = at_writer.session.as_str();
+        assert!(told.contains(&format!("session {session},")) && told.contains("the network at most "));
+        assert_eq!(at_writer.writer_host, dds::Duration::from_millis(7));
+        // A writer alone has all of its flow, but for what is rounded.
+        let status = stage.said(&["rm", "status", "--asn", "65001", "--json"]);
+        let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+        let bucket = at_writer.bucket.expect("a token bucket");
+        let held = status.to_string();
+        let is_held = held.contains(&format!("\"rate\":{},", bucket.rate + 1));
+        assert!(is_held, "{bucket:?} in {held}");
+        // In the flood each write waits for tokens of the session, so that the edge lets all through: none of these samples is lost, and none
+        // is repeated.
+        let flood = flood(stage);
+        for number in 0..300 {
+            writer.write(&Picture { number, bytes: vec![7; 590] }).unwrap();
+        }
+        for number in 0..300 {
+            let next = patiently_or(
+                || format!("sample {number} of 300, with {:?}", writer.sessions()),
+                || reader.take_next_sample().unwrap(),
+            );
+            assert_eq!(next.data.as_ref().map(|picture| picture.number), Some(number), "a sample is lost");
+        }
+        assert_eq!(reader.get_sample_lost_status().total.count, 0);
+        drop(flood);
+        // The reader is gone: so is the session, and the bucket.
+        there.delete_contained_entities().unwrap();
+        let is_over = |sessions: Vec<dds::session::PairSession>| {
+            let over = dds::session::SessionState::Over;
+            sessions.iter().all(|session| session.state == over && session.bucket.is_none()).then_some(())
+        };
+        patiently("the end at the writer", || is_over(writer.sessions()));
+        stage.sessions(0);
+    });
+}
+
+#[test]
+fn discovery_has_room_beside_samples_of_its_class_alone() {
+    in_lab(|stage| {
+        let make = |host: &str, peer: &str| {
+            let make = || dds::Participant::builder(0).config(beyond_routers(peer)).create().unwrap();
+            stage.lab.on(host, make).unwrap()
+        };
+        let (here, there) = (make("a", "10.3.0.2"), make("c", "10.1.0.2"));
+        let _reader = there.reader::<Picture>("Pictures").create().unwrap();
+        let _writer = here.writer::<Picture>("Pictures").create().unwrap();
+        // Alarms are in EF, and routers refuse a session of two classes.
+        let discovery = ["--discovery", "40 kbit/s"];
+        let watcher = watcher_of(stage, TOPICS, &discovery);
+        let told = watcher.hear("Pictures from 10.1.0.2 to 10.3.0.2:7411: no session: ");
+        drop(watcher);
+        stage.sessions(0);
+        // State is in AF4, as discovery is.
+        let state = TOPICS
+            .replace("on-event", "on-change")
+            .replace("separation = \"12 ms\"", "separation = \"50 ms\"");
+        let watcher = watcher_of(stage, &state, &discovery);
+        watcher.hear("Pictures from 10.1.0.2 to 10.3.0.2:7411: session 65001-");
+        let status = stage.said(&["rm", "status", "--asn", "65001", "--json"]);
+        let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+        let flows = status["sessions"][0]["flows"].as_array().unwrap_or_else(|| panic!("{status}"));
+        let of = |kind: &str| flows.iter().filter(|flow| flow["kind"] == kind).collect::<Vec<_>>();
+        let directions: Vec<&serde_json::Value> =
+            of("discovery").iter().map(|flow| &flow["direction"]).collect();
+        assert_eq!((of("data").len(), of("acknack").len()), (1, 1), "{status}");
+        assert!(directions.len() == 2 && directions[0] != directions[1], "{status}");
+        assert!(of("discovery").iter().all(|flow| flow["class"] == "af4"), "{status}; before: {told}");
     });
 }

@@ -17,6 +17,7 @@ mod instance_table;
 pub mod qos;
 pub mod reader;
 mod sample_info;
+pub mod session;
 pub mod status;
 mod timers;
 mod topic;

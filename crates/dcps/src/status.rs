@@ -48,6 +48,9 @@ impl StatusMask {
     /// A sample of an assured reader was later than its bound; no status of the standard.
     pub const BOUND_EXCEEDED: Self = Self(1 << 25);
 
+    /// The session over domains of a pair of writer and reader is another; no status of the standard.
+    pub const SESSION_CHANGED: Self = Self(1 << 26);
+
     /// True if one of `other` is set.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -303,6 +306,15 @@ pub struct AssuranceChanged {
     pub last_endpoint: Option<InstanceHandle>,
 }
 
+/// SESSION_CHANGED, of writers and readers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SessionChanged {
+    /// Times that the session with some endpoint has changed.
+    pub total: Total,
+    /// The last one that it has changed with.
+    pub last_endpoint: Option<InstanceHandle>,
+}
+
 /// A sample that was later than the bound that was promised for it, and where its time went as far as that can be told here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LateSample {
@@ -351,5 +363,6 @@ settle! {
     LivelinessChanged: alive, not_alive;
     Matched: total, current;
     AssuranceChanged: total;
+    SessionChanged: total;
     BoundExceeded: total;
 }

@@ -55,6 +55,9 @@ pub struct AssuranceConfig {
     pub keys: Option<String>,
     /// The user in whose name this participant asks; given together with [`AssuranceConfig::keys`]. Default none.
     pub user: Option<String>,
+    /// All writers and readers hear from `punctual reserve` what becomes of their sessions over domains, and not only those whose listener
+    /// is for SESSION_CHANGED and writers whose QoS has a flow controller of sessions. Default false.
+    pub sessions: bool,
     /// The key itself. A program gives it, or the crate `punctual-settings` with its feature `keys`, from the two values above.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub credentials: Option<Given>,
@@ -114,6 +117,9 @@ pub struct DiscoveryConfig {
     pub lease_duration: Duration,
     /// Time between two announcements; above zero. Default 3 s.
     pub announce_period: Duration,
+    /// What this host takes of a latency over domains, from a write until the packet is on the wire, or from there until the sample can be taken: the
+    /// longer of both. It is announced before USER_DATA, and `punctual reserve` takes it off the limit. Zero or more; default: not announced.
+    pub host_share: Option<Duration>,
     /// Types of writers and readers are announced, others may ask about them, and matching compares them, not just their names. A
     /// participant of Fast DDS 3 matches only types whose type objects are the very same then. Default true.
     pub types: bool,
@@ -235,7 +241,7 @@ const MAX_SPIN: std::time::Duration = std::time::Duration::from_secs(1);
 
 impl Default for AssuranceConfig {
     fn default() -> Self {
-        Self { patience: Duration::from_secs(3), keys: None, user: None, credentials: None }
+        Self { patience: Duration::from_secs(3), keys: None, user: None, sessions: false, credentials: None }
     }
 }
 
@@ -269,6 +275,7 @@ impl Default for DiscoveryConfig {
             static_peers: Vec::new(),
             lease_duration: Duration::from_secs(10),
             announce_period: Duration::from_secs(3),
+            host_share: None,
             types: true,
         }
     }
@@ -341,6 +348,12 @@ impl Config {
 }
 
 impl DiscoveryConfig {
+    /// What is announced before USER_DATA.
+    pub(crate) fn announced_share(&self) -> Vec<u8> {
+        let share = self.host_share.map(|share| format!("punctual.host-share={}ns;", share.as_nanos()));
+        share.unwrap_or_default().into_bytes()
+    }
+
     fn check(&self) -> Result<(), Error> {
         if let ParticipantId::Fixed(id) = self.participant_id
             && id > MAX_PARTICIPANT_ID
@@ -363,6 +376,9 @@ impl DiscoveryConfig {
                     "give the address of a host, with a port above 0 or none",
                 );
             }
+        }
+        if let Some(share) = self.host_share.filter(|share| *share < Duration::ZERO || share.is_infinite()) {
+            return bad("host_share", share.to_string(), "give a finite time of zero or more");
         }
         let (lease, period) = (self.lease_duration, self.announce_period);
         if period <= Duration::ZERO || period.is_infinite() {

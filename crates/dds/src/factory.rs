@@ -87,6 +87,8 @@ impl DomainParticipantFactory {
             datagram: config.network.largest_datagram,
             patience: config.assurance.patience,
             credentials: config.assurance.credentials.clone().map(|Given(credentials)| credentials),
+            hears_sessions: config.assurance.sessions,
+            host_share: config.discovery.announced_share(),
         };
         let host = Arc::clone(&driver) as Arc<dyn Host>;
         let start = move |engine| driver.start(engine);
@@ -107,7 +109,13 @@ impl DomainParticipantFactory {
         qos: QosKind<DomainParticipantQos>,
     ) -> Result<DomainParticipant, Error> {
         let patience = AssuranceConfig::default().patience;
-        let limits = Limits { datagram: rtps::Path::MAX_DATAGRAM, patience, credentials: None };
+        let limits = Limits {
+            datagram: rtps::Path::MAX_DATAGRAM,
+            patience,
+            credentials: None,
+            hears_sessions: false,
+            host_share: Vec::new(),
+        };
         self.create(host, Box::new(start), settings, addresses, limits, qos, None, StatusMask::NONE)
     }
 

@@ -147,6 +147,13 @@ pub mod assurance {
     pub use wire::admission::{Stage, State};
 }
 
+/// Sessions over domains, as participants hear of them from `punctual reserve`.
+pub mod session {
+    pub use dcps::session::PairSession;
+    pub use rtps::writer::TokenBucket;
+    pub use wire::session::SessionState;
+}
+
 /// Communication statuses.
 pub mod status {
     pub use dcps::status::*;

@@ -32,4 +32,4 @@ pub use description::{Arrivals, Cost, Durability, Hop, Idle, Path, Record, Relia
 pub use path_file::read_path;
 pub use prediction::{COARSE, FINE, Overload, PERCENTILES, Prediction, Stage, predict};
 pub use record_file::read_records;
-pub use report::{Predicted, Supported, json, supported, text};
+pub use report::{Predicted, Supported, host_share, json, supported, text};

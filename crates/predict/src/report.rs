@@ -7,9 +7,9 @@ use core::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use crate::calibration::{Calibration, Intervals};
-use crate::description::{Arrivals, Reliability, Topic};
+use crate::description::{Arrivals, Cost, Path, Reliability, Stages, Topic};
 use crate::distribution::nanoseconds;
-use crate::prediction::{Overload, Prediction};
+use crate::prediction::{FINE, Overload, Prediction, predict};
 
 /// Names of [`crate::PERCENTILES`].
 const NAMES: [&str; 4] = ["p50", "p90", "p99", "p99.9"];
@@ -138,6 +138,26 @@ pub struct Supported {
     pub deadline: Option<u64>,
     /// What is left out.
     pub left_out: Vec<String>,
+}
+
+/// What a host takes of a latency, in nanoseconds: the upper end of the interval of p99 of what a topic takes before it is on the wire, or of
+/// what it takes after that, whichever is more, and of all topics the most. None if too few records have p99, or a host has too much to do.
+///
+/// A host that was idle counts on both sides, since it is not known which of them it was.
+pub fn host_share(path: &Path, stages: &Stages, intervals: &Intervals) -> Option<u64> {
+    let alone = Path { hops: Vec::new(), ..path.clone() };
+    let nothing = Cost::default();
+    let writer = Stages { receive: nothing, deserialise: nothing, deliver: nothing, ..*stages };
+    let reader = Stages { serialise: nothing, write: nothing, store: nothing, send: nothing, ..*stages };
+    let mut most = 0;
+    for side in [writer, reader] {
+        for number in 0..path.topics.len() {
+            let p99 = predict(&alone, &side, number, FINE).ok()?.percentiles.get(2).copied()?;
+            let (_, high) = intervals.around(2, p99)?;
+            most = most.max(whole_microseconds(high));
+        }
+    }
+    Some(most)
 }
 
 /// What a prediction says of QoS. Without intervals it says nothing.

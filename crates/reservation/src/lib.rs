@@ -8,6 +8,8 @@
 
 extern crate alloc;
 
+mod changes;
+mod entry;
 mod load;
 mod pair;
 mod plan;
@@ -15,6 +17,6 @@ mod sessions;
 mod words;
 
 pub use pair::{End, Overhead, Pair, PairId, Share, Traffic};
-pub use plan::{Budget, Direction, Ends, Flow, Kind, Plan, Wanted, plan};
+pub use plan::{Budget, Direction, Ends, Flow, Kind, Part, Plan, Wanted, plan};
 pub use sessions::Sessions;
-pub use words::{Action, Answer, Bound, Limits, Listed, Ticket, Verdict};
+pub use words::{Action, Answer, Bound, Change, Limits, Listed, Ticket, Verdict, Way};

@@ -43,10 +43,15 @@ impl Load {
 
     /// Bits per second.
     pub(crate) fn rate(&self) -> u64 {
+        self.part_rate().saturating_add(1)
+    }
+
+    /// Bits per second of one of several writers, which together have no more than the rate of all their packets.
+    pub(crate) fn part_rate(&self) -> u64 {
         let bits = u128::from(self.largest) * 8 * SECOND;
         let rates = self.parts.iter().map(|part| bits.div_ceil(u128::from(part.separation)));
         let rate = u64::try_from(rates.sum::<u128>()).unwrap_or(u64::MAX);
-        rate.saturating_add(rate / SPARE).saturating_add(1)
+        rate.saturating_add(rate / SPARE)
     }
 
     /// Bytes at once: of each part its burst, and one more that a program has written too late or too early.

@@ -16,6 +16,10 @@ use crate::pair::{Overhead, Pair, PairId, Share};
 /// Flows of a session at most.
 const MOST_FLOWS: usize = 8;
 
+/// Bytes of a packet that a writer sends whatever its samples are: several small ones share a datagram, and each path is taken to carry
+/// 256 bytes of UDP payload.
+const LEAST_LARGEST: u32 = 256 + 48;
+
 /// Class and limit of discovery: a lease is longer, and announcements come in bursts, for which the most urgent class has no room.
 const DISCOVERY: (Class, u64) = (Class::Af4, 1_000_000_000);
 
@@ -66,7 +70,18 @@ pub struct Flow {
     pub limit: u64,
 }
 
-/// What a limit is divided into.
+/// What a writer may send of a flow, so that all that use the flow together keep to it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Part {
+    /// Bits per second of IP packets.
+    pub rate: u64,
+    /// Bytes at once.
+    pub bucket: u64,
+    /// Bytes of the largest packet.
+    pub largest_packet: u32,
+}
+
+/// What a limit is divided into, and what the writer of a pair may send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// Which flow of the session it is.
@@ -77,6 +92,8 @@ pub struct Budget {
     pub writer: Share,
     /// The reader's host.
     pub reader: Share,
+    /// What its writer may send to this reader.
+    pub part: Part,
 }
 
 impl Budget {
@@ -150,7 +167,7 @@ fn asked(pair: &Pair, own: Asn) -> Result<(Class, Budget), String> {
     };
     let writer = share("writer", pair.from.address, pair.from.share)?;
     let reader = share("reader", pair.to.address, pair.to.share)?;
-    let budget = Budget { flow: 0, latency, writer, reader };
+    let budget = Budget { flow: 0, latency, writer, reader, part: Part::default() };
     if budget.network() == 0 {
         return Err(format!(
             "both hosts take {} ns of its {latency} ns, and nothing is left for the network",
@@ -177,23 +194,7 @@ fn load(way: Way, uses: &Uses<'_>, overhead: &Overhead) -> Result<Load, String> 
     let mut load = Load::default();
     let control = packet(way.1, overhead.control);
     for pair in &uses.data {
-        let unknown = |why: &String| format!("\"{}\" goes by the same addresses and port: {why}", pair.topic);
-        let traffic = pair.traffic.as_ref().map_err(unknown)?;
-        let size = packet(way.1, overhead.around.saturating_add(traffic.size));
-        if size > overhead.packet {
-            return Err(format!(
-                "a sample of \"{}\" ({} bytes) needs a packet of {size} bytes, and {} is the most: how such samples are cut is not known, and edges do not know the pieces",
-                pair.topic, traffic.size, overhead.packet
-            ));
-        }
-        load.add(size, traffic.separation, traffic.burst);
-        if pair.is_reliable {
-            load.add(control, traffic.separation, traffic.burst);
-            load.add(control, overhead.heartbeat, 1);
-            if let Some(each) = 1_000_000_000_u64.checked_div(overhead.repairs.into()) {
-                load.add(size, each, overhead.repairs);
-            }
-        }
+        add_samples(&mut load, way, pair, overhead)?;
     }
     for pair in &uses.acks {
         let traffic = pair.traffic.as_ref().map_err(|why| {
@@ -205,6 +206,44 @@ fn load(way: Way, uses: &Uses<'_>, overhead: &Overhead) -> Result<Load, String> 
     Ok(load)
 }
 
+/// Packets of the writer of a pair.
+///
+/// # Errors
+/// Why they are not known.
+fn add_samples(load: &mut Load, way: Way, pair: &Pair, overhead: &Overhead) -> Result<(), String> {
+    let control = packet(way.1, overhead.control);
+    let unknown = |why: &String| format!("\"{}\" goes by the same addresses and port: {why}", pair.topic);
+    let traffic = pair.traffic.as_ref().map_err(unknown)?;
+    let size = packet(way.1, overhead.around.saturating_add(traffic.size));
+    if size > overhead.packet {
+        return Err(format!(
+            "a sample of \"{}\" ({} bytes) needs a packet of {size} bytes, and {} is the most: how such samples are cut is not known, and edges do not know the pieces",
+            pair.topic, traffic.size, overhead.packet
+        ));
+    }
+    load.add(size, traffic.separation, traffic.burst);
+    if pair.is_reliable {
+        load.add(control, traffic.separation, traffic.burst);
+        load.add(control, overhead.heartbeat, 1);
+        if let Some(each) = 1_000_000_000_u64.checked_div(overhead.repairs.into()) {
+            load.add(size, each, overhead.repairs);
+        }
+    }
+    Ok(())
+}
+
+/// What the writers of a way may send: those of its pairs that ask for something.
+fn give_parts(pairs: &mut BTreeMap<PairId, Budget>, way: Way, uses: &Uses<'_>, overhead: &Overhead) {
+    for pair in &uses.data {
+        let Some(budget) = pairs.get_mut(&pair.id) else { continue };
+        let mut load = Load::default();
+        if add_samples(&mut load, way, pair, overhead).is_ok() {
+            let largest_packet = load.largest().max(LEAST_LARGEST);
+            budget.part = Part { rate: load.part_rate(), bucket: load.bucket(), largest_packet };
+        }
+    }
+}
+
 /// A way that is reserved.
 struct Reserved {
     load: Load,
@@ -214,7 +253,8 @@ struct Reserved {
 }
 
 fn flow(kind: Kind, direction: Direction, port: u16, load: &Load, class: Class, limit: u64) -> Flow {
-    let (rate, bucket, largest_packet) = (load.rate(), load.bucket(), load.largest());
+    let (rate, bucket) = (load.rate(), load.bucket());
+    let largest_packet = if kind == Kind::Data { load.largest().max(LEAST_LARGEST) } else { load.largest() };
     Flow { kind, direction, port, class, rate, bucket, largest_packet, limit }
 }
 
@@ -243,7 +283,8 @@ pub fn plan(own: Asn, pairs: &[Pair], overhead: &Overhead) -> Plan {
         let limit = wishes.iter().map(|(_, _, budget)| budget.network()).min();
         match (load(way, uses, overhead), class.zip(limit)) {
             (Ok(load), Some((class, limit))) => {
-                let pairs = wishes.into_iter().map(|(id, _, budget)| (id, budget)).collect();
+                let mut pairs = wishes.into_iter().map(|(id, _, budget)| (id, budget)).collect();
+                give_parts(&mut pairs, way, uses, overhead);
                 let of = reserved.entry((way.0, way.1)).or_default();
                 of.insert(way, Reserved { load, class, limit, pairs });
             }

@@ -7,82 +7,47 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
+use crate::changes::Weighed;
+use crate::entry::{Entry, Held, Kept, State};
 use crate::pair::PairId;
-use crate::plan::{Budget, Ends, Plan, Wanted};
-use crate::words::{Action, Answer, Bound, Limits, Listed, Ticket, Verdict};
+use crate::plan::{Ends, Plan, Wanted};
+use crate::words::{Action, Answer, Change, Limits, Listed, Ticket, Verdict};
 
 /// Sessions that have ended before their admission was heard; more are left to the next look.
 const MOST_EARLY: usize = 64;
 
 #[derive(Clone, Debug)]
-struct Held {
-    session: String,
-    wanted: Wanted,
-    bounds: Vec<Bound>,
-    /// It ends then, unless it is extended.
-    until: u64,
-    extend_at: u64,
-    is_extending: bool,
-    /// It may have been extended: the answer was lost when the next ticket was this.
-    in_doubt: Option<Ticket>,
-    /// Looks with a smaller ticket may not know it.
-    from: Ticket,
+pub(crate) struct Stopping {
+    pub(crate) is_asked: bool,
+    pub(crate) at: u64,
 }
 
 #[derive(Clone, Debug)]
-enum State {
-    Absent,
-    /// It may be there: the answer was lost when the next ticket was this.
-    Doubtful(Ticket),
-    Asking(Wanted),
-    Held(Held),
-    /// A session is stopped first.
-    Leaving(String),
-}
-
-#[derive(Clone, Debug)]
-struct Entry {
-    wanted: Option<Wanted>,
-    /// When that changed.
-    since: u64,
-    state: State,
-    asked_at: Option<u64>,
-    not_before: u64,
-    hold: u64,
-    /// Why there is none.
-    why: Option<String>,
-}
-
-#[derive(Clone, Debug)]
-struct Stopping {
-    is_asked: bool,
-    at: u64,
-}
-
-#[derive(Clone, Debug)]
-enum Question {
+pub(crate) enum Question {
     Establish(Ends, u64),
     Stop(String),
     Extend(Ends, String),
     Look(u64),
+    /// Whether there is room for a change.
+    Query(Ends, Weighed),
 }
 
 /// All sessions of this program.
 #[derive(Clone, Debug)]
 pub struct Sessions {
-    limits: Limits,
+    pub(crate) limits: Limits,
     is_here: bool,
     next: Ticket,
     asked: BTreeMap<Ticket, Question>,
-    entries: BTreeMap<Ends, Entry>,
-    stopping: BTreeMap<String, Stopping>,
+    pub(crate) entries: BTreeMap<Ends, Entry>,
+    pub(crate) stopping: BTreeMap<String, Stopping>,
     /// Sessions that ended while a request was under way.
     early: BTreeMap<String, String>,
     is_looking: bool,
     look_at: u64,
     reasons: BTreeMap<PairId, String>,
     told: BTreeMap<PairId, Verdict>,
-    actions: Vec<Action>,
+    pub(crate) actions: Vec<Action>,
 }
 
 impl Sessions {
@@ -112,7 +77,8 @@ impl Sessions {
     /// Nothing is held, and nothing is under way or in doubt.
     pub fn is_idle(&self) -> bool {
         let is_absent = |entry: &Entry| matches!(entry.state, State::Absent);
-        self.asked.values().all(|question| matches!(question, Question::Look(_)))
+        let asks_alone = |question: &Question| matches!(question, Question::Look(_) | Question::Query(..));
+        self.asked.values().all(asks_alone)
             && self.stopping.is_empty()
             && self.entries.values().all(is_absent)
     }
@@ -125,16 +91,7 @@ impl Sessions {
             entry.want(now, sessions.remove(ends), &self.limits);
         }
         for (ends, wanted) in sessions {
-            let entry = Entry {
-                wanted: Some(wanted),
-                since: now,
-                state: State::Absent,
-                asked_at: None,
-                not_before: 0,
-                hold: self.limits.hold,
-                why: None,
-            };
-            self.entries.insert(ends, entry);
+            self.entries.insert(ends, Entry::new(now, wanted, &self.limits));
         }
         self.step(now);
     }
@@ -176,6 +133,15 @@ impl Sessions {
         self.step(now);
     }
 
+    /// The manager has told that a flow of a session goes another way, or with another number of copies.
+    pub fn has_changed(&mut self, now: u64, session: &str, change: Change) {
+        let held = self.entries.values_mut().find_map(|entry| entry.held_as(session));
+        if let Some(held) = held {
+            held.changed(change);
+        }
+        self.step(now);
+    }
+
     /// Time has passed.
     pub fn timeout(&mut self, now: u64) {
         self.step(now);
@@ -188,6 +154,7 @@ impl Sessions {
             Some(Question::Establish(ends, at)) => self.established(now, ends, at, answer),
             Some(Question::Stop(session)) => self.stopped(now, &session, &answer),
             Some(Question::Extend(ends, session)) => self.extended(now, ends, &session, answer),
+            Some(Question::Query(ends, weighed)) => self.weighed(now, ends, weighed, answer),
             Some(Question::Look(asked_at)) => {
                 self.is_looking = false;
                 match answer {
@@ -213,14 +180,16 @@ impl Sessions {
             Answer::Admitted { session, bounds } => match self.early.remove(&session) {
                 Some(why) => entry.refused(now, why, &limits),
                 None => {
-                    (entry.why, entry.hold) = (None, limits.hold);
+                    entry.admitted(now, wanted.flows == entry.flows(), &limits);
                     entry.state = State::Held(Held {
                         session,
                         wanted,
                         bounds,
+                        ways: BTreeMap::new(),
                         until: asked_at.saturating_add(limits.lasts),
                         extend_at: asked_at.saturating_add(limits.lasts / 2),
                         is_extending: false,
+                        is_weighed: false,
                         in_doubt: None,
                         from: next,
                     });
@@ -232,7 +201,7 @@ impl Sessions {
                 entry.state = State::Doubtful(next);
                 self.look_at = now;
             }
-            Answer::Done | Answer::Unknown | Answer::Held(_) => {
+            Answer::Done | Answer::Unknown | Answer::Held(_) | Answer::Free(_) => {
                 entry.refused(now, "the manager has answered something else".to_string(), &limits);
             }
         }
@@ -355,20 +324,21 @@ impl Sessions {
         }
     }
 
-    fn question(&mut self, question: Question) -> Ticket {
+    pub(crate) fn question(&mut self, question: Question) -> Ticket {
         let ticket = self.next;
         self.next += 1;
         self.asked.insert(ticket, question);
         ticket
     }
 
-    fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.asked.len() < self.limits.most_under_way
     }
 
     fn step(&mut self, now: u64) {
         self.end_what_is_over(now);
         if self.is_here {
+            self.weigh(now);
             self.stop(now);
             self.look(now);
             self.extend(now);
@@ -383,13 +353,16 @@ impl Sessions {
         let mut over = Vec::new();
         for (ends, entry) in &mut self.entries {
             let State::Held(held) = &entry.state else { continue };
-            let is_other = match &entry.wanted {
+            let is_useless = match &entry.wanted {
                 None => true,
+                // What serves some pair is changed in another way.
                 Some(wanted) => {
-                    wanted.flows != held.wanted.flows && now >= entry.since.saturating_add(settle)
+                    wanted.flows != held.wanted.flows
+                        && !held.serves_any(wanted)
+                        && now >= entry.since.saturating_add(settle)
                 }
             };
-            if is_other {
+            if is_useless {
                 let session = held.session.clone();
                 self.stopping.insert(session.clone(), Stopping { is_asked: false, at: now });
                 entry.state = State::Leaving(session);
@@ -460,13 +433,16 @@ impl Sessions {
         let due: Vec<(Ends, Wanted)> = self
             .entries
             .iter()
-            .filter(|(_, entry)| {
+            .filter(|(_, entry)| matches!(entry.state, State::Absent))
+            .filter_map(|(ends, entry)| {
+                let wanted = entry.wanted.as_ref()?;
+                if let Some(Kept::Again(before)) = &entry.kept {
+                    return Some((*ends, before.clone()));
+                }
                 let after = entry.asked_at.map_or(0, |at| at.saturating_add(spacing));
-                matches!(entry.state, State::Absent)
-                    && now >= entry.since.saturating_add(settle)
-                    && now >= after.max(entry.not_before)
+                let is_due = now >= entry.since.saturating_add(settle) && now >= after.max(entry.not_before);
+                is_due.then(|| (*ends, wanted.clone()))
             })
-            .filter_map(|(ends, entry)| Some((*ends, entry.wanted.clone()?)))
             .collect();
         for (ends, wanted) in due {
             if !self.has_room() {
@@ -474,7 +450,12 @@ impl Sessions {
             }
             let flows = wanted.flows.clone();
             if let Some(entry) = self.entries.get_mut(&ends) {
-                entry.asked_at = Some(now);
+                if matches!(entry.kept, Some(Kept::Again(_))) {
+                    // It is a part of the request that was refused.
+                    entry.kept = None;
+                } else {
+                    entry.asked_at = Some(now);
+                }
                 entry.state = State::Asking(wanted);
             }
             let ticket = self.question(Question::Establish(ends, now));
@@ -509,55 +490,5 @@ impl Sessions {
             self.actions.push(Action::Tell(*id, Verdict::Over));
         }
         self.told = verdicts;
-    }
-}
-
-impl Entry {
-    fn want(&mut self, now: u64, wanted: Option<Wanted>, limits: &Limits) {
-        let flows = |wanted: &Option<Wanted>| wanted.as_ref().map(|wanted| wanted.flows.clone());
-        if flows(&wanted) != flows(&self.wanted) {
-            (self.since, self.hold, self.not_before, self.why) = (now, limits.hold, 0, None);
-        }
-        self.wanted = wanted;
-    }
-
-    /// A session of this name is its own.
-    fn is_called(&self, session: &str) -> bool {
-        match &self.state {
-            State::Held(held) => held.session == session,
-            State::Leaving(of) => of == session,
-            _ => false,
-        }
-    }
-
-    /// There is no session; the next request waits.
-    fn refused(&mut self, now: u64, why: String, limits: &Limits) {
-        self.why = Some(why);
-        self.not_before = now.saturating_add(self.hold);
-        self.hold = self.hold.saturating_mul(2).min(limits.most_hold);
-    }
-
-    fn verdict(&self, wanted: &Wanted, budget: &Budget, is_here: bool) -> Verdict {
-        match &self.state {
-            State::Held(held) if held.wanted.flows == wanted.flows => {
-                match held.bounds.iter().find(|bound| bound.flow == budget.flow) {
-                    Some(bound) => Verdict::Admitted {
-                        session: held.session.clone(),
-                        budget: *budget,
-                        bound: bound.delay,
-                        loss: bound.loss,
-                    },
-                    None => Verdict::Without("the manager has told no bound of its flow".to_string()),
-                }
-            }
-            State::Held(_) | State::Asking(_) | State::Leaving(_) => Verdict::Pending,
-            State::Absent | State::Doubtful(_) => match &self.why {
-                Some(why) => Verdict::Without(why.clone()),
-                None if !is_here => Verdict::Without(
-                    "no manager of this domain answers: punctual rm serve starts it".to_string(),
-                ),
-                None => Verdict::Pending,
-            },
-        }
     }
 }

@@ -3,6 +3,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
+use wan::Class;
+
 use crate::pair::PairId;
 use crate::plan::{Budget, Ends, Flow};
 
@@ -59,6 +61,30 @@ pub struct Bound {
     pub rate: u64,
 }
 
+/// What has become of a flow since it was admitted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Way {
+    /// How often it has gone another way, because the one before was no more.
+    pub detours: u32,
+    /// It was admitted with two copies of each packet, and one of them is no more.
+    pub has_one_copy_left: bool,
+}
+
+/// A flow of a session goes another way, or with another number of copies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// Which flow of the session.
+    pub flow: usize,
+    /// The way before is no more.
+    pub is_detour: bool,
+    /// Whether one of two copies is no more; none if that is as before.
+    pub has_one_copy_left: Option<bool>,
+    /// Nanoseconds from edge to edge at most of the new way, if there is one.
+    pub delay: Option<u64>,
+    /// Packets of a million that the new way may lose, if that is told.
+    pub loss: Option<u32>,
+}
+
 /// A session that the manager holds for this program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listed {
@@ -90,6 +116,8 @@ pub enum Answer {
     Unknown,
     /// All sessions of this program.
     Held(Vec<Listed>),
+    /// So many bits per second could be reserved.
+    Free(u64),
     /// None has come: what was asked for may have been done.
     Lost(String),
 }
@@ -109,6 +137,8 @@ pub enum Verdict {
         bound: u64,
         /// Packets of a million that do not arrive, at most.
         loss: u32,
+        /// What has become of its flow since.
+        way: Way,
     },
     /// It is in none: why.
     Without(String),
@@ -145,6 +175,15 @@ pub enum Action {
         session: String,
         /// Nanoseconds after the end that it has.
         by: u64,
+    },
+    /// The manager is asked how much could be reserved on the way to the second address.
+    Query {
+        /// Of the answer.
+        ticket: Ticket,
+        /// From where to where.
+        ends: Ends,
+        /// In which class.
+        class: Class,
     },
     /// The manager is asked for all sessions of this program.
     Look {

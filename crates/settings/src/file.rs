@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 
 use dds::config::Config;
+use dds::qos::Publishing;
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 use wire::qos::SaidQos;
@@ -46,6 +47,28 @@ pub(crate) struct Rule {
     pub(crate) byte_limit: Option<usize>,
     /// Most instances, if RESOURCE_LIMITS does not limit them.
     pub(crate) instance_limit: Option<u32>,
+    /// Writers keep to what their sessions over domains grant, while there are some, and a write does this where tokens are missing.
+    pub(crate) session_flow_controller: Option<Sending>,
+}
+
+/// What a write does where tokens are missing.
+#[derive(Deserialize, Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Sending {
+    /// It returns, and the sample leaves when there are tokens.
+    Asynchronous,
+    /// It waits until the samples before have left, at most for RELIABILITY max_blocking_time.
+    Synchronous,
+}
+
+impl From<Sending> for Publishing {
+    fn from(sending: Sending) -> Self {
+        match sending {
+            Sending::Asynchronous => Self::Asynchronous,
+            Sending::Synchronous => Self::Synchronous,
+        }
+    }
 }
 
 /// The JSON schema of files.

@@ -206,6 +206,8 @@ impl Settings {
             qos.endpoint = rule.writer.clone().over(rule.qos.clone().over(qos.endpoint));
             qos.byte_limit = rule.byte_limit.unwrap_or(qos.byte_limit);
             qos.instance_limit = rule.instance_limit.unwrap_or(qos.instance_limit);
+            qos.session_flow_controller =
+                rule.session_flow_controller.map(Into::into).or(qos.session_flow_controller);
         }
         qos
     }

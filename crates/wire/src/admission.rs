@@ -10,6 +10,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use derive::DdsType;
 
+use crate::session::{SESSION_TOPIC, TELLER_TOPIC};
 use crate::{Guid, GuidPrefix};
 
 /// Topic of [`Request`]: reliable, transient local, one sample kept of a pair. A pair that is no longer wanted is disposed.
@@ -26,10 +27,11 @@ pub const IDENTITY_TOPIC: &str = "punctual/admission/identity";
 /// Topic of [`Identity`] of managers: the same, and participants read it.
 pub const MANAGER_TOPIC: &str = "punctual/admission/manager";
 
-/// Whether what is written to a topic decides about the network: requests, verdicts, and the identities behind them. Participants of Punctual send these to each other's ports of
+/// Whether what is written to a topic decides about the network: requests, verdicts, those about sessions, and the identities behind them. Participants of Punctual send these to each other's ports of
 /// discovery, and so in the class that a network may have for it.
 pub fn is_control(topic: &str) -> bool {
-    [REQUEST_TOPIC, VERDICT_TOPIC, IDENTITY_TOPIC, MANAGER_TOPIC].contains(&topic)
+    [REQUEST_TOPIC, VERDICT_TOPIC, IDENTITY_TOPIC, MANAGER_TOPIC, SESSION_TOPIC, TELLER_TOPIC]
+        .contains(&topic)
 }
 
 /// The participant that an instance with this canonical key (XCDR version 2, big endian) belongs to; `None` if it is no key of the type.
@@ -40,7 +42,7 @@ pub type InstanceOwner = fn(&[u8]) -> Option<GuidPrefix>;
 pub fn instance_owner(topic: &str) -> Option<InstanceOwner> {
     match topic {
         REQUEST_TOPIC | MEASURED_TOPIC => Some(|key| prefix_at(key, 16)),
-        REPORT_TOPIC | IDENTITY_TOPIC | MANAGER_TOPIC => Some(|key| prefix_at(key, 0)),
+        REPORT_TOPIC | IDENTITY_TOPIC | MANAGER_TOPIC | TELLER_TOPIC => Some(|key| prefix_at(key, 0)),
         _ => None,
     }
 }

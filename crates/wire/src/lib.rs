@@ -23,6 +23,7 @@ pub mod qos;
 pub mod schema;
 pub mod seal;
 pub mod sequence_number;
+pub mod session;
 pub mod sorted;
 pub mod time;
 pub mod vendor;

@@ -36,6 +36,8 @@ pub enum Purpose {
     Verdict = 3,
     /// A participant shows its certificate.
     Identity = 4,
+    /// Who asks for sessions over domains tells what became of one.
+    Session = 5,
 }
 
 impl Purpose {
@@ -45,6 +47,7 @@ impl Purpose {
             2 => Some(Self::Withdrawal),
             3 => Some(Self::Verdict),
             4 => Some(Self::Identity),
+            5 => Some(Self::Session),
             _ => None,
         }
     }
@@ -278,7 +281,7 @@ mod tests {
         append(&mut payload, Purpose::Request, 1, &signature());
         assert!(open(&payload).is_some() && open(&payload[1..]).is_none() && open(&[]).is_none());
         for (at, wrong) in
-            [(8 + 70, 1), (8 + 72, 0), (8 + 72, 73), (8 + 73, 0), (8 + 73, 5), (8 + 74, 0), (8 + 75, 0)]
+            [(8 + 70, 1), (8 + 72, 0), (8 + 72, 73), (8 + 73, 0), (8 + 73, 6), (8 + 74, 0), (8 + 75, 0)]
         {
             let mut other = payload.clone();
             other[at] = wrong;

@@ -4,8 +4,8 @@ use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use reservation::{Action, Answer, Bound, Direction, Ends, Flow, Kind, Listed, Ticket};
-use wan::Class;
+use reservation::{Action, Answer, Bound, Change, Direction, Ends, Flow, Kind, Listed, Ticket};
+use wan::{Class, Config};
 use wan_server::protocol::{self, Ask, Event, SessionAsked};
 use wan_server::{Client, NoManager};
 
@@ -28,12 +28,16 @@ pub(super) enum News {
     Begun(String),
     /// One has ended, and why.
     Ended(String, String),
+    /// A flow of one goes another way, or with another number of copies.
+    Changed(String, Change),
     /// What came of a question.
     Answer(Ticket, Answer),
 }
 
 pub(super) struct Manager {
     asn: u32,
+    /// Whose addresses are whose.
+    network: Config,
     user: String,
     service: String,
     tell: SyncSender<News>,
@@ -41,11 +45,17 @@ pub(super) struct Manager {
 
 impl Manager {
     /// The manager of a domain, whether it runs or not.
-    pub(super) fn new(asn: u32, user: &str, service: &str, tell: SyncSender<News>) -> Result<Self, Failure> {
+    pub(super) fn new(
+        network: &Config,
+        user: &str,
+        service: &str,
+        tell: SyncSender<News>,
+    ) -> Result<Self, Failure> {
+        let asn = network.asn.0;
         let watched = tell.clone();
         spawn("manager", move || watch(asn, &watched))
             .map_err(|error| Failure::System(format!("no thread: {error}")))?;
-        Ok(Self { asn, user: user.to_owned(), service: service.to_owned(), tell })
+        Ok(Self { asn, network: network.clone(), user: user.to_owned(), service: service.to_owned(), tell })
     }
 
     /// Asks; the answer is news.
@@ -57,6 +67,11 @@ impl Manager {
             Action::Stop { ticket, session } => (*ticket, Ask::Stop { session: session.clone() }),
             Action::Extend { ticket, session, by } => {
                 (*ticket, Ask::Extend { session: session.clone(), by: *by })
+            }
+            Action::Query { ticket, ends, class } => {
+                // An address of no known domain has no way, and the manager says so.
+                let asn = self.network.owner(ends.1).map_or(0, |asn| asn.0);
+                (*ticket, Ask::Query { asn, class: word(*class).to_owned() })
             }
             Action::Look { ticket } => (*ticket, Ask::Status),
             Action::Tell(..) => return,
@@ -91,6 +106,15 @@ fn spawn(name: &str, act: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name(name.to_owned()).spawn(act).map(drop)
 }
 
+fn word(class: Class) -> &'static str {
+    match class {
+        Class::Af1 => "af1",
+        Class::Af4 => "af4",
+        Class::Ef => "ef",
+        Class::BestEffort | Class::Control => "",
+    }
+}
+
 fn flow(flow: &Flow) -> protocol::Flow {
     let kind = match flow.kind {
         Kind::Data => "data",
@@ -101,19 +125,13 @@ fn flow(flow: &Flow) -> protocol::Flow {
         Direction::Forward => "forward",
         Direction::Reverse => "reverse",
     };
-    let class = match flow.class {
-        Class::Af1 => "af1",
-        Class::Af4 => "af4",
-        Class::Ef => "ef",
-        Class::BestEffort | Class::Control => "",
-    };
     protocol::Flow {
         kind: kind.to_owned(),
         direction: direction.to_owned(),
         protocol: UDP,
         source_port: 0,
         destination_port: flow.port,
-        class: class.to_owned(),
+        class: word(flow.class).to_owned(),
         rate: flow.rate,
         bucket: flow.bucket,
         largest_packet: flow.largest_packet,
@@ -187,10 +205,37 @@ fn said(answer: protocol::Answer, is_extension: bool, user: &str) -> Answer {
             };
             Answer::Held(own.map(listed).collect())
         }
-        protocol::Answer::Free { .. }
-        | protocol::Answer::Noted { .. }
-        | protocol::Answer::Paths(_)
-        | protocol::Answer::Event(_) => Answer::Lost("the manager has answered something else".to_owned()),
+        protocol::Answer::Free { rate, .. } => Answer::Free(rate),
+        protocol::Answer::Noted { .. } | protocol::Answer::Paths(_) | protocol::Answer::Event(_) => {
+            Answer::Lost("the manager has answered something else".to_owned())
+        }
+    }
+}
+
+/// What becomes of a flow of a session that goes on; none of other events: who asked has the answer.
+fn changed(event: Event) -> Option<(String, Change)> {
+    let of = |flow: u8| Change {
+        flow: flow.into(),
+        is_detour: false,
+        has_one_copy_left: None,
+        delay: None,
+        loss: None,
+    };
+    match event {
+        Event::Rerouted { session, flow, delay, loss, .. } => {
+            Some((session, Change { is_detour: true, delay: Some(delay), loss: Some(loss), ..of(flow) }))
+        }
+        Event::CopyLost { session, flow, .. } => {
+            Some((session, Change { has_one_copy_left: Some(true), ..of(flow) }))
+        }
+        Event::CopyBack { session, flow, delay, .. } => {
+            Some((session, Change { has_one_copy_left: Some(false), delay: Some(delay), ..of(flow) }))
+        }
+        Event::Admitted(_)
+        | Event::Refused { .. }
+        | Event::Ended { .. }
+        | Event::Link { .. }
+        | Event::Missed { .. } => None,
     }
 }
 
@@ -211,12 +256,10 @@ fn watch(asn: u32, tell: &SyncSender<News>) {
                             Event::Ended { session, why } => News::Ended(session, why.text),
                             // All are looked at, as after a start.
                             Event::Missed { .. } => News::Here,
-                            // Who asked has the answer; a session that goes another way keeps its limit.
-                            Event::Refused { .. }
-                            | Event::Rerouted { .. }
-                            | Event::CopyLost { .. }
-                            | Event::CopyBack { .. }
-                            | Event::Link { .. } => continue,
+                            other => match changed(other) {
+                                Some((session, change)) => News::Changed(session, change),
+                                None => continue,
+                            },
                         };
                         if tell.send(news).is_err() {
                             return;

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use diagnostics::{printable, written};
-use reservation::{Budget, Pair, PairId, Share, Verdict};
+use reservation::{Budget, Pair, PairId, Share, Verdict, Way};
 use serde_json::{Value, json};
 use wan_server::protocol::BoundKind;
 
@@ -41,6 +41,20 @@ fn divided(budget: &Budget, bound: u64, loss: u32) -> String {
         time(budget.network()),
         share(reader)
     )
+}
+
+/// What has become of its flow since.
+fn since(way: Way) -> String {
+    let Way { detours, has_one_copy_left } = way;
+    let mut text = match detours {
+        0 => String::new(),
+        1 => "; it goes another way since".to_owned(),
+        more => format!("; it has gone another way {more} times since"),
+    };
+    if has_one_copy_left {
+        text.push_str("; one copy of two is left");
+    }
+    text
 }
 
 impl Told {
@@ -100,8 +114,8 @@ impl Told {
 fn shown(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Pending => "is asked for".to_owned(),
-        Verdict::Admitted { session, budget, bound, loss } => {
-            format!("session {}, {}", printable(session), divided(budget, *bound, *loss))
+        Verdict::Admitted { session, budget, bound, loss, way } => {
+            format!("session {}, {}{}", printable(session), divided(budget, *bound, *loss), since(*way))
         }
         Verdict::Without(why) => format!("no session: {}", printable(why)),
         Verdict::Over => "writer and reader match no more".to_owned(),
@@ -111,7 +125,7 @@ fn shown(verdict: &Verdict) -> String {
 fn as_json(verdict: &Verdict) -> Value {
     match verdict {
         Verdict::Pending => json!({ "verdict": "pending" }),
-        Verdict::Admitted { session, budget, bound, loss } => {
+        Verdict::Admitted { session, budget, bound, loss, way } => {
             let share = |of: Share| json!({ "time": of.time, "announced": of.is_announced });
             json!({
                 "verdict": "admitted",
@@ -121,6 +135,8 @@ fn as_json(verdict: &Verdict) -> Value {
                 "kind": BoundKind::of(*loss),
                 "loss": loss,
                 "network": budget.network(),
+                "detours": way.detours,
+                "one-copy-left": way.has_one_copy_left,
                 "writer-host": share(budget.writer),
                 "reader-host": share(budget.reader),
             })

@@ -24,6 +24,13 @@ fn the_page_shows_what_is_predicted_and_the_profile_is_read_by_others() {
     let profile = std::fs::read_to_string(folder.join("ward.xml")).unwrap();
     let deadlines = profile.matches("<deadline>").count();
     assert_eq!((deadlines, profile.matches("<latency_budget>").count()), (2, 2), "{profile}");
+    // The share of a host is for people, and as bytes that participants announce.
+    let values = profile.split("<value>").nth(1).and_then(|rest| rest.split("</value>").next()).unwrap();
+    let bytes: Vec<u8> = values.split(", ").map(|byte| byte.parse().unwrap()).collect();
+    let announced = String::from_utf8(bytes).unwrap();
+    assert!(profile.contains(&format!("<!-- {announced} -->")), "{profile}");
+    let share = announced.strip_prefix("punctual.host-share=").unwrap().strip_suffix("us;").unwrap();
+    let share = share.parse::<f64>().unwrap() * 1_000.0;
     let (code, out, told) =
         run(&folder, &["qos", "show", "ward.xml", "predicted::predicted", "--topic", "ward/pose"]);
     assert_eq!(code, 0, "{out}{told}");
@@ -31,6 +38,17 @@ fn the_page_shows_what_is_predicted_and_the_profile_is_read_by_others() {
     let (code, out, _) = run(&folder, &["predict", "ward.toml", "--calibrate", "host.jsonl", "--json"]);
     let all: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert!(code == 0 && all["is_bound"] == false && all["topics"][0]["topic"] == "ward/pose", "{out}");
+    // No host takes less on average, and none takes more than all is predicted to take.
+    for topic in all["topics"].as_array().unwrap() {
+        let stage = |names: &[&str]| -> f64 {
+            let stages = topic["stages"].as_array().unwrap().iter();
+            let of = stages.filter(|stage| names.iter().any(|name| stage["stage"] == *name));
+            of.map(|stage| stage["mean_ns"].as_f64().unwrap()).sum()
+        };
+        let writer = stage(&["serialise", "write", "store", "send"]);
+        let reader = stage(&["receive", "deserialise", "deliver"]);
+        assert!(share >= writer.max(reader) && writer > 0.0 && reader > 0.0, "{share}: {topic}");
+    }
     assert!(all["topics"][0]["percentiles"]["p50"]["interval_90_ns"][1].as_f64().unwrap() > 0.0);
 
     // What is wrong changes nothing.

@@ -21,7 +21,7 @@ use wire::{Duration, EntityId, Guid};
 use crate::reader::Bound;
 
 pub use gate::{Gate, GateCounters};
-pub use trust::{DISTRUST, Opinion, Trust, TrustCounters};
+pub use trust::{DISTRUST, Opinion, Signed, Trust, TrustCounters};
 
 /// The assurance between a writer and a reader, as a participant of one of them knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,10 +7,11 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::marker::PhantomData;
 
-use wire::admission::{Identity, Verdict};
-use wire::cdr::DdsType as _;
+use wire::admission::{Identity, State, Verdict};
 use wire::seal::{self, Certified, Counter, Credentials, Holder, Purpose, Statement};
+use wire::session::{SessionState, SessionVerdict};
 use wire::sorted::SortedMap;
 use wire::{Guid, GuidPrefix, Instant};
 
@@ -37,12 +38,59 @@ pub struct TrustCounters {
     pub distrusted: u64,
 }
 
+/// What managers sign about pairs.
+pub trait Signed: wire::cdr::DdsType {
+    /// What its seal is for.
+    const PURPOSE: Purpose;
+
+    /// Writer and reader.
+    fn pair(&self) -> (Guid, Guid);
+
+    /// The start of the manager that has said it.
+    fn epoch(&self) -> u64;
+
+    /// If it grants something, for how long, in nanoseconds.
+    fn grants_for(&self) -> Option<u64>;
+}
+
+impl Signed for Verdict {
+    const PURPOSE: Purpose = Purpose::Verdict;
+
+    fn pair(&self) -> (Guid, Guid) {
+        self.pair()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn grants_for(&self) -> Option<u64> {
+        (self.state == State::Admitted).then_some(self.lease)
+    }
+}
+
+impl Signed for SessionVerdict {
+    const PURPOSE: Purpose = Purpose::Session;
+
+    fn pair(&self) -> (Guid, Guid) {
+        self.pair()
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn grants_for(&self) -> Option<u64> {
+        (self.state == SessionState::Granted).then_some(self.lease)
+    }
+}
+
 /// What becomes of a verdict.
 #[allow(clippy::large_enum_variant, reason = "one at a time, and gone once it was looked at")]
 #[derive(Clone, PartialEq, Debug)]
-pub enum Opinion {
+pub enum Opinion<V = Verdict> {
     /// It counts.
-    Believed(Verdict),
+    Believed(V),
     /// It waits for the certificate of its manager.
     Waits,
     /// It does not count.
@@ -51,7 +99,7 @@ pub enum Opinion {
 
 /// See the module above.
 #[derive(Debug)]
-pub struct Trust {
+pub struct Trust<V = Verdict> {
     own: GuidPrefix,
     credentials: Arc<dyn Credentials>,
     counter: Counter,
@@ -60,6 +108,7 @@ pub struct Trust {
     heard: SortedMap<(Guid, Guid), (GuidPrefix, u64)>,
     held: VecDeque<(GuidPrefix, Vec<u8>)>,
     counters: TrustCounters,
+    of: PhantomData<fn() -> V>,
 }
 
 #[derive(Debug, Default)]
@@ -75,8 +124,21 @@ struct Manager {
 }
 
 impl Trust {
-    /// A participant with these keys.
+    /// A participant with these keys, and what managers say of its pairs.
     pub fn new(own: GuidPrefix, credentials: Arc<dyn Credentials>) -> Self {
+        Self::with(own, credentials)
+    }
+}
+
+impl Trust<SessionVerdict> {
+    /// A participant with these keys, and what is said of the sessions of its pairs.
+    pub fn of_sessions(own: GuidPrefix, credentials: Arc<dyn Credentials>) -> Self {
+        Self::with(own, credentials)
+    }
+}
+
+impl<V: Signed> Trust<V> {
+    fn with(own: GuidPrefix, credentials: Arc<dyn Credentials>) -> Self {
         Self {
             own,
             credentials,
@@ -85,6 +147,7 @@ impl Trust {
             heard: SortedMap::new(),
             held: VecDeque::new(),
             counters: TrustCounters::default(),
+            of: PhantomData,
         }
     }
 
@@ -199,15 +262,15 @@ impl Trust {
     }
 
     /// A writer in the participant `from` has published a verdict, with this payload.
-    pub fn verdict_heard(&mut self, now: Instant, from: GuidPrefix, payload: &[u8]) -> Opinion {
-        let Some(sealed) = seal::open(payload).filter(|sealed| sealed.purpose == Purpose::Verdict) else {
+    pub fn verdict_heard(&mut self, now: Instant, from: GuidPrefix, payload: &[u8]) -> Opinion<V> {
+        let Some(sealed) = seal::open(payload).filter(|sealed| sealed.purpose == V::PURPOSE) else {
             return self.forged();
         };
-        let Ok(verdict) = Verdict::decode_payload(sealed.content) else { return self.forged() };
+        let Ok(verdict) = V::decode_payload(sealed.content) else { return self.forged() };
         let Some(manager) = self.managers.get_mut(&from) else { return self.hold(from, payload) };
         let Some((certified, epoch)) = &manager.shown else { return self.hold(from, payload) };
         let statement = Statement {
-            purpose: Purpose::Verdict,
+            purpose: V::PURPOSE,
             from,
             manager: from,
             epoch: *epoch,
@@ -223,7 +286,7 @@ impl Trust {
             self.counters.stale = self.counters.stale.saturating_add(1);
             return Opinion::Refused;
         }
-        let is_its = verdict.epoch == *epoch
+        let is_its = verdict.epoch() == *epoch
             && self.credentials.has_signed(certified, &statement.to_bytes(), &sealed.signature);
         if !is_its {
             return self.forged();
@@ -233,7 +296,7 @@ impl Trust {
             self.forget_one();
         }
         self.heard.insert(pair, (from, sealed.counter));
-        if verdict.state == wire::admission::State::Admitted && age > verdict.lease {
+        if verdict.grants_for().is_some_and(|lease| age > lease) {
             self.counters.stale = self.counters.stale.saturating_add(1);
             return Opinion::Refused;
         }
@@ -249,12 +312,12 @@ impl Trust {
         }
     }
 
-    fn forged(&mut self) -> Opinion {
+    fn forged(&mut self) -> Opinion<V> {
         self.counters.forged = self.counters.forged.saturating_add(1);
         Opinion::Refused
     }
 
-    fn hold(&mut self, from: GuidPrefix, payload: &[u8]) -> Opinion {
+    fn hold(&mut self, from: GuidPrefix, payload: &[u8]) -> Opinion<V> {
         if self.held.len() >= MOST_HELD {
             self.held.pop_front();
         }

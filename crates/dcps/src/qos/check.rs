@@ -34,6 +34,17 @@ impl DataWriterQos {
             ));
         }
         self.flow_controller.map_or(Ok(()), |controller| controller.check(self.assurance.is_some()))?;
+        if self.session_flow_controller.is_some() {
+            let other = if self.flow_controller.is_some() { "a token bucket" } else { "ASSURANCE" };
+            if self.flow_controller.is_some() || self.assurance.is_some() {
+                return Err(Error::new(
+                    ReturnCode::InconsistentPolicy,
+                    "FLOW_CONTROL",
+                    format!("the token bucket of sessions beside {other}"),
+                    "leave one of them out: each says how much the writer sends",
+                ));
+            }
+        }
         self.assurance.as_ref().map_or(Ok(()), OfferedAssurance::check)
     }
 
@@ -45,7 +56,8 @@ impl DataWriterQos {
         immutable(&self.endpoint, &new.endpoint)?;
         assurance::presence_unchanged(self.assurance.is_some(), new.assurance.is_some())?;
         own_limits_unchanged((self.byte_limit, self.instance_limit), (new.byte_limit, new.instance_limit))?;
-        if self.flow_controller != new.flow_controller {
+        let flows = |qos: &Self| (qos.flow_controller, qos.session_flow_controller);
+        if flows(self) != flows(new) {
             return Err(unchangeable("FLOW_CONTROL"));
         }
         new.check()

@@ -65,6 +65,9 @@ pub struct DataWriterQos {
     pub assurance: Option<OfferedAssurance>,
     /// How much it may send. Default whatever is written; cannot be changed once the writer is enabled.
     pub flow_controller: Option<FlowController>,
+    /// It may send what sessions over domains grant, as long as there are some, and a write does this where tokens are missing. Without a
+    /// session nothing holds it back. Needs `punctual reserve` in the domain. Default none; cannot be changed once the writer is enabled.
+    pub session_flow_controller: Option<Publishing>,
     /// WRITER_DATA_LIFECYCLE.
     pub writer_data_lifecycle: WriterDataLifecycle,
     /// Most bytes of history, 1,024 or more; beyond it a write blocks, and a larger sample is refused. Default 64 MiB. It is no
@@ -80,6 +83,7 @@ impl Default for DataWriterQos {
             endpoint: EndpointQos::writer(),
             assurance: None,
             flow_controller: None,
+            session_flow_controller: None,
             writer_data_lifecycle: WriterDataLifecycle::default(),
             byte_limit: BYTE_LIMIT,
             instance_limit: INSTANCE_LIMIT,

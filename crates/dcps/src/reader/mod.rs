@@ -32,7 +32,7 @@ use crate::instance_table::{Entry, Slot};
 use crate::qos::{DataReaderQos, Limits};
 use crate::status::{
     self, AssuranceChanged, BoundExceeded, Changes, DeadlineMissed, IncompatibleQos, LivelinessChanged,
-    Matched, RejectedReason, SampleLost, SampleRejected, StatusMask,
+    Matched, RejectedReason, SampleLost, SampleRejected, SessionChanged, StatusMask,
 };
 use crate::type_support::TypeSupport;
 use crate::{InstanceHandle, SampleInfo, SampleState, States};
@@ -80,6 +80,7 @@ pub struct DataReader<T> {
     liveliness_changed: LivelinessChanged,
     matched: Matched,
     assurance_changed: AssuranceChanged,
+    session_changed: SessionChanged,
     bound_exceeded: BoundExceeded,
     /// Writers whose samples are promised within a bound.
     bounds: Bounds,
@@ -117,6 +118,7 @@ impl<T: TypeSupport> DataReader<T> {
             liveliness_changed: LivelinessChanged::default(),
             matched: Matched::default(),
             assurance_changed: AssuranceChanged::default(),
+            session_changed: SessionChanged::default(),
             bound_exceeded: BoundExceeded::default(),
             bounds: Bounds::default(),
         };
@@ -376,6 +378,18 @@ impl<T: TypeSupport> DataReader<T> {
     /// Reads ASSURANCE_CHANGED.
     pub fn read_assurance_changed(&mut self) -> AssuranceChanged {
         status::read(&mut self.assurance_changed, &mut self.changed, StatusMask::ASSURANCE_CHANGED)
+    }
+
+    /// The session over domains with a writer is another.
+    pub fn session_changed(&mut self, writer: Guid) {
+        self.session_changed.total.add(1);
+        self.session_changed.last_endpoint = Some(writer.into());
+        self.changed.raise(StatusMask::SESSION_CHANGED);
+    }
+
+    /// Reads SESSION_CHANGED.
+    pub fn read_session_changed(&mut self) -> SessionChanged {
+        status::read(&mut self.session_changed, &mut self.changed, StatusMask::SESSION_CHANGED)
     }
 
     /// Reads BOUND_EXCEEDED.

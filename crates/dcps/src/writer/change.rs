@@ -369,7 +369,9 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     }
 
     fn is_synchronous(&self) -> bool {
-        self.qos.flow_controller.is_some_and(|flow| flow.publishing == Publishing::Synchronous)
+        let of_session = self.qos.session_flow_controller;
+        let publishing = self.qos.flow_controller.map(|flow| flow.publishing).or(of_session);
+        publishing == Some(Publishing::Synchronous)
     }
 
     fn no_room(&self, now: Now, limit: Limit) -> WriteError {

@@ -14,7 +14,7 @@ use core::ops::RangeInclusive;
 
 use rtps::Payload;
 use rtps::discovery::Mismatch;
-use rtps::writer::{MatchedReader, Writer, WriterConfig};
+use rtps::writer::{MatchedReader, TokenBucket, Writer, WriterConfig};
 use wire::cdr::Representation;
 use wire::qos::{DataRepresentation, Durability, LivelinessKind, ReliabilityKind};
 use wire::{Duration, Guid, Instant, Now};
@@ -23,7 +23,8 @@ use crate::InstanceHandle;
 use crate::error::Error;
 use crate::qos::{DataWriterQos, Limits};
 use crate::status::{
-    self, AssuranceChanged, Changes, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask,
+    self, AssuranceChanged, Changes, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched,
+    SessionChanged, StatusMask,
 };
 use crate::type_support::TypeSupport;
 use history::History;
@@ -58,6 +59,7 @@ pub struct DataWriter<T, P> {
     liveliness_lost: LivelinessLost,
     matched: Matched,
     assurance_changed: AssuranceChanged,
+    session_changed: SessionChanged,
     /// Bytes of the largest sample that was declared, if it has a contract.
     samples: Option<RangeInclusive<u32>>,
 }
@@ -101,6 +103,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             liveliness_lost: LivelinessLost::default(),
             matched: Matched::default(),
             assurance_changed: AssuranceChanged::default(),
+            session_changed: SessionChanged::default(),
             samples: None,
         };
         writer.sign_of_life(now);
@@ -161,6 +164,25 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         self.assurance_changed.total.add(1);
         self.assurance_changed.last_endpoint = Some(reader.into());
         self.changed.raise(StatusMask::ASSURANCE_CHANGED);
+    }
+
+    /// The session over domains with a reader is another.
+    pub fn session_changed(&mut self, reader: Guid) {
+        self.session_changed.total.add(1);
+        self.session_changed.last_endpoint = Some(reader.into());
+        self.changed.raise(StatusMask::SESSION_CHANGED);
+    }
+
+    /// Reads SESSION_CHANGED.
+    pub fn read_session_changed(&mut self) -> SessionChanged {
+        status::read(&mut self.session_changed, &mut self.changed, StatusMask::SESSION_CHANGED)
+    }
+
+    /// What sessions over domains grant it from now on; it counts if QoS says so.
+    pub fn set_session_bucket(&mut self, now: Now, bucket: Option<TokenBucket>) {
+        if self.qos.session_flow_controller.is_some() {
+            self.rtps.set_token_bucket(now, bucket);
+        }
     }
 
     /// Matches a reader, or gives a matched one new paths.

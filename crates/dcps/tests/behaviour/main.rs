@@ -25,6 +25,7 @@ mod reader_policies;
 mod reader_property;
 mod reader_states;
 mod request_offered;
+mod sessions;
 mod topic;
 mod trust;
 mod write_over;

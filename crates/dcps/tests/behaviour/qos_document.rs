@@ -48,7 +48,9 @@ fn standard_statuses() -> BTreeSet<String> {
 }
 
 /// Statuses that are none of the standard.
-const OWN: [&str; 2] = ["ASSURANCE_CHANGED", "BOUND_EXCEEDED"];
+const OWN: [&str; 3] = ["ASSURANCE_CHANGED", "BOUND_EXCEEDED", SESSION];
+/// Of these the one of sessions over domains.
+const SESSION: &str = "SESSION_CHANGED";
 
 #[test]
 fn assurance_has_rows_and_tests_of_its_own() {
@@ -56,7 +58,8 @@ fn assurance_has_rows_and_tests_of_its_own() {
     assert!(OWN.iter().all(|own| all.contains(*own)));
     let document = read("docs/qos.md");
     let rows = table(&document, "Assurance");
-    for name in OWN.iter().chain(&["ASSURANCE of a writer", "ASSURANCE of a reader"]) {
+    let own = OWN.iter().filter(|name| **name != SESSION);
+    for name in own.chain(&["ASSURANCE of a writer", "ASSURANCE of a reader"]) {
         assert!(rows.iter().any(|row| row[0] == *name), "no row of {name}");
     }
     let tests = table(&document, "Tests of assurance");
@@ -65,6 +68,19 @@ fn assurance_has_rows_and_tests_of_its_own() {
         let [_, file, test] = row.as_slice() else { panic!("{row:?}") };
         let source = read(&format!("crates/dds/tests/assurance/{file}.rs"));
         assert!(source.contains(&format!("#[test]\nfn {test}()")), "no test {test} in {file}.rs");
+    }
+}
+
+#[test]
+fn sessions_have_a_row_and_tests_of_their_own() {
+    let document = read("docs/qos.md");
+    assert!(table(&document, "Sessions over domains").iter().any(|row| row[0] == SESSION));
+    let tests = table(&document, "Tests of sessions over domains");
+    assert!(!tests.is_empty());
+    let source = read("crates/dds/tests/behaviour/sessions.rs");
+    for row in tests {
+        let [_, test] = row.as_slice() else { panic!("{row:?}") };
+        assert!(source.contains(&format!("#[test]\nfn {test}()")), "no test {test} in sessions.rs");
     }
 }
 

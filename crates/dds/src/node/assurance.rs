@@ -96,8 +96,13 @@ impl Node {
         let _making = lock(&self.assurance.making);
         self.assurance.is_used.store(true, Ordering::SeqCst);
         self.prepare_signing(false, work)?;
-        self.hidden_reader::<Verdict>(&self.assurance.verdicts, VERDICT_TOPIC, VERDICT_TYPE, work)?;
-        self.hidden_reader::<Request>(&self.assurance.heard, REQUEST_TOPIC, REQUEST_TYPE, work)
+        self.hidden_reader::<Verdict>(
+            &self.assurance.verdicts,
+            (VERDICT_TOPIC, VERDICT_TYPE),
+            Self::hear,
+            work,
+        )?;
+        self.hidden_reader::<Request>(&self.assurance.heard, (REQUEST_TOPIC, REQUEST_TYPE), Self::hear, work)
     }
 
     /// Makes the hidden endpoints that an assured reader needs, if they are not there.
@@ -106,7 +111,12 @@ impl Node {
         self.assurance.is_used.store(true, Ordering::SeqCst);
         self.host.stamp_arrivals();
         self.prepare_signing(true, work)?;
-        self.hidden_reader::<Verdict>(&self.assurance.verdicts, VERDICT_TOPIC, VERDICT_TYPE, work)?;
+        self.hidden_reader::<Verdict>(
+            &self.assurance.verdicts,
+            (VERDICT_TOPIC, VERDICT_TYPE),
+            Self::hear,
+            work,
+        )?;
         self.hidden_writer::<Request>(&self.assurance.requests, REQUEST_TOPIC, REQUEST_TYPE, true, work)?;
         self.hidden_writer::<Measured>(&self.assurance.measured, MEASURED_TOPIC, MEASURED_TYPE, false, work)
     }
@@ -134,14 +144,14 @@ impl Node {
 
     /// True for endpoints that the application has not made.
     pub(crate) fn is_hidden(&self, id: EntityId) -> bool {
-        self.assurance.is_used.load(Ordering::SeqCst) && self.assurance.has(id)
+        self.assurance.is_used.load(Ordering::SeqCst) && self.assurance.has(id) || self.sessions.has(id)
     }
 
     pub(super) fn hidden_reader<T: DdsType + Send + Sync + 'static>(
         self: &Arc<Self>,
         place: &OnceLock<Arc<ReaderCell>>,
-        topic: &str,
-        type_name: &str,
+        (topic, type_name): (&str, &str),
+        hear: fn(&Self),
         work: &mut Work,
     ) -> Result<(), Error> {
         if place.get().is_some() {
@@ -156,7 +166,7 @@ impl Node {
         let node: Weak<Self> = Arc::downgrade(self);
         let callback: Callback = Arc::new(move |_| {
             if let Some(node) = node.upgrade() {
-                node.hear();
+                hear(&node);
             }
         });
         // Not by `Node::set_callback`: no thread is kept for it, so that threads that wait go on receiving by themselves.
@@ -193,7 +203,7 @@ impl Node {
     }
 
     /// Takes what managers and readers have published.
-    fn hear(&self) {
+    pub(super) fn hear(&self) {
         self.command(|work| {
             let now = self.host.now();
             let verdicts = take(self.assurance.verdicts.get(), now);

@@ -15,6 +15,7 @@ mod paths;
 pub(crate) mod reader;
 mod router;
 pub(crate) mod routes;
+mod sessions;
 mod settle;
 mod signing;
 mod speakers;
@@ -52,6 +53,7 @@ use paths::Paths;
 use reader::ReaderCell;
 use router::{Arrival, Router};
 use routes::{Routes, Snapshot, Way};
+use sessions::ToldSessions;
 use timers::{Alarm, Timers};
 use watch::{Callback, Watch};
 use work::Work;
@@ -80,6 +82,9 @@ pub(crate) struct Node {
     /// The host sends several datagrams by one call.
     segments: AtomicBool,
     assurance: Assurance,
+    sessions: ToldSessions,
+    /// What the participant announces before its USER_DATA: the share of its host.
+    host_share: Vec<u8>,
     closed: AtomicBool,
     /// That of its threads; in a child nothing is done any more.
     process: Process,
@@ -112,6 +117,10 @@ pub(crate) struct Limits {
     pub(crate) patience: wire::Duration,
     /// With which requests are signed.
     pub(crate) credentials: Option<Arc<dyn wire::seal::Credentials>>,
+    /// All writers and readers hear of their sessions over domains.
+    pub(crate) hears_sessions: bool,
+    /// Announced before USER_DATA.
+    pub(crate) host_share: Vec<u8>,
 }
 
 /// The topics of a participant.
@@ -131,7 +140,9 @@ impl Node {
         addresses: &Addresses,
         limits: Limits,
     ) -> Result<Arc<Self>, Error> {
+        let user_data = [&limits.host_share, config.user_data.as_slice()].concat();
         let config = DiscoveryConfig {
+            user_data,
             metatraffic_unicast: addresses.metatraffic_unicast.clone(),
             metatraffic_multicast: addresses.metatraffic_multicast.clone(),
             default_unicast: addresses.default_unicast.clone(),
@@ -165,7 +176,9 @@ impl Node {
             receive_buffer: AtomicU32::new(addresses.receive_buffer.unwrap_or(0)),
             max_datagram: limits.datagram,
             segments: AtomicBool::new(false),
+            sessions: ToldSessions::new(prefix, limits.hears_sessions, limits.credentials.clone()),
             assurance: Assurance::new(prefix, limits.patience, limits.credentials),
+            host_share: limits.host_share,
             closed: AtomicBool::new(false),
             process: Process::current(),
             start: Mutex::new(Some(start)),
@@ -263,7 +276,7 @@ impl Node {
 
     /// Announces other USER_DATA.
     pub(crate) fn set_user_data(&self, user_data: &[u8], work: &mut Work) {
-        self.lock_discovery().set_user_data(user_data);
+        self.lock_discovery().set_user_data(&[&self.host_share, user_data].concat());
         work.discovery = true;
     }
 
@@ -443,7 +456,7 @@ impl Engine for Node {
                 let routes = self.routes();
                 if id == EntityId::PARTICIPANT {
                     work.discovery = true;
-                } else if id == assurance::ALARM {
+                } else if id == assurance::ALARM || id == sessions::ALARM {
                     work.assurance = true;
                 } else if let Some(cell) = routes.writers.get(&id) {
                     work.touch_writer(cell);

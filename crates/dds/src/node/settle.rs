@@ -48,6 +48,7 @@ impl Node {
             self.serve_discovery(work);
         } else if std::mem::take(&mut work.assurance) {
             self.serve_assurance(work);
+            self.serve_sessions(work);
         }
     }
 

@@ -148,7 +148,7 @@ impl Node {
     /// Makes the hidden endpoints that a participant with keys needs besides, if they are not there.
     pub(super) fn prepare_signing(self: &Arc<Self>, asks: bool, work: &mut Work) -> Result<(), Error> {
         let Some(signing) = self.signing() else { return Ok(()) };
-        self.hidden_reader::<Identity>(&signing.managers, MANAGER_TOPIC, IDENTITY_TYPE, work)?;
+        self.hidden_reader::<Identity>(&signing.managers, (MANAGER_TOPIC, IDENTITY_TYPE), Self::hear, work)?;
         if !asks || signing.identity.get().is_some() {
             return Ok(());
         }

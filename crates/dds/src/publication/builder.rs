@@ -1,8 +1,10 @@
 //! Writers made in one line.
 use std::sync::Arc;
 
-use dcps::qos::{DataWriterQos, FlowController, OfferedAssurance};
-use dcps::status::{AssuranceChanged, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask};
+use dcps::qos::{DataWriterQos, FlowController, OfferedAssurance, Publishing};
+use dcps::status::{
+    AssuranceChanged, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, SessionChanged, StatusMask,
+};
 use dcps::{Error, ReturnCode};
 use wire::Duration;
 use wire::cdr::DdsType;
@@ -151,6 +153,13 @@ impl<T: DdsType + Send + Sync + 'static> WriterBuilder<T> {
         self
     }
 
+    /// FLOW_CONTROL: all that the writer sends passes the token bucket that its sessions over domains grant, while there are some: see
+    /// [`DataWriterQos::session_flow_controller`].
+    pub fn session_flow_controller(mut self, publishing: Publishing) -> Self {
+        self.qos.session_flow_controller = Some(publishing);
+        self
+    }
+
     /// Called when a reader was matched, or is gone. As all such functions it is called on a thread of the driver, or on the thread whose
     /// call caused it, with no lock held, one call after the other.
     pub fn on_publication_matched(
@@ -185,6 +194,15 @@ impl<T: DdsType + Send + Sync + 'static> WriterBuilder<T> {
         call: impl FnMut(&DataWriter<T>, LivelinessLost) + Send + 'static,
     ) -> Self {
         self.closures().liveliness_lost.set(call);
+        self
+    }
+
+    /// Called when the session over domains with a reader is another.
+    pub fn on_session_changed(
+        mut self,
+        call: impl FnMut(&DataWriter<T>, SessionChanged) + Send + 'static,
+    ) -> Self {
+        self.closures().session_changed.set(call);
         self
     }
 

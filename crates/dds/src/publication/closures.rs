@@ -1,5 +1,7 @@
 //! A listener of a writer that is made of functions.
-use dcps::status::{AssuranceChanged, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask};
+use dcps::status::{
+    AssuranceChanged, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, SessionChanged, StatusMask,
+};
 
 use super::{DataWriter, DataWriterListener};
 use crate::callback::Callback;
@@ -11,6 +13,7 @@ pub(super) struct Closures<T> {
     pub(super) incompatible_qos: Callback<DataWriter<T>, IncompatibleQos>,
     pub(super) liveliness_lost: Callback<DataWriter<T>, LivelinessLost>,
     pub(super) assurance_changed: Callback<DataWriter<T>, AssuranceChanged>,
+    pub(super) session_changed: Callback<DataWriter<T>, SessionChanged>,
 }
 
 impl<T> Default for Closures<T> {
@@ -21,6 +24,7 @@ impl<T> Default for Closures<T> {
             incompatible_qos: Callback::default(),
             liveliness_lost: Callback::default(),
             assurance_changed: Callback::default(),
+            session_changed: Callback::default(),
         }
     }
 }
@@ -33,6 +37,7 @@ impl<T> Closures<T> {
             | self.incompatible_qos.mask(StatusMask::OFFERED_INCOMPATIBLE_QOS)
             | self.liveliness_lost.mask(StatusMask::LIVELINESS_LOST)
             | self.assurance_changed.mask(StatusMask::ASSURANCE_CHANGED)
+            | self.session_changed.mask(StatusMask::SESSION_CHANGED)
     }
 }
 
@@ -51,5 +56,8 @@ impl<T> DataWriterListener<T> for Closures<T> {
     }
     fn on_assurance_changed(&self, writer: &DataWriter<T>, status: AssuranceChanged) {
         self.assurance_changed.call(writer, status);
+    }
+    fn on_session_changed(&self, writer: &DataWriter<T>, status: SessionChanged) {
+        self.session_changed.call(writer, status);
     }
 }

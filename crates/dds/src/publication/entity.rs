@@ -62,6 +62,8 @@ impl WriterEntity {
             if qos.assurance.is_some() {
                 self.node.prepare_assured_writer(work)?;
             }
+            let hears = self.listening.mask().intersects(StatusMask::SESSION_CHANGED);
+            self.node.prepare_sessions(hears || qos.session_flow_controller.is_some(), work)?;
             let subject = self.topic.subject();
             let ty = Some(Arc::clone(self.topic.announced()));
             let (announced, bound) = (self.announced(qos.clone()), subject.max_serialized_size);
@@ -158,16 +160,17 @@ impl WriterEntity {
 }
 
 /// The statuses of a writer, in the order in which listeners are called.
-const BITS: [StatusMask; 5] = [
+const BITS: [StatusMask; 6] = [
     StatusMask::OFFERED_DEADLINE_MISSED,
     StatusMask::OFFERED_INCOMPATIBLE_QOS,
     StatusMask::LIVELINESS_LOST,
     StatusMask::PUBLICATION_MATCHED,
     StatusMask::ASSURANCE_CHANGED,
+    StatusMask::SESSION_CHANGED,
 ];
 const ALL: StatusMask = {
-    let [deadline, incompatible, liveliness, matched, assurance] = BITS;
-    StatusMask(deadline.0 | incompatible.0 | liveliness.0 | matched.0 | assurance.0)
+    let [deadline, incompatible, liveliness, matched, assurance, session] = BITS;
+    StatusMask(deadline.0 | incompatible.0 | liveliness.0 | matched.0 | assurance.0 | session.0)
 };
 
 /// A writer that promises a largest sample has to know it.
@@ -190,6 +193,9 @@ fn call(listener: &dyn AnyDataWriterListener, writer: &RawDataWriter, bit: Statu
         }
         StatusMask::ASSURANCE_CHANGED => {
             listener.on_assurance_changed(writer, writer.get_assurance_changed_status());
+        }
+        StatusMask::SESSION_CHANGED => {
+            listener.on_session_changed(writer, writer.get_session_changed_status());
         }
         _ => listener.on_publication_matched(writer, writer.get_publication_matched_status()),
     }

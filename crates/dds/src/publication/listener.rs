@@ -1,7 +1,9 @@
 //! Listeners of writers and publishers (DDS 1.4, 2.2.2.4.4 and 2.2.2.4.3).
 use std::sync::Arc;
 
-use dcps::status::{AssuranceChanged, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched};
+use dcps::status::{
+    AssuranceChanged, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, SessionChanged,
+};
 
 use super::{DataWriter, RawDataWriter};
 
@@ -25,6 +27,10 @@ macro_rules! callbacks {
         }
         /// The assurance with a reader is another: see `assurance()`.
         fn on_assurance_changed(&self, writer: &$writer, status: AssuranceChanged) {
+            let _ = (writer, status);
+        }
+        /// The session over domains with a reader is another: see `sessions()`.
+        fn on_session_changed(&self, writer: &$writer, status: SessionChanged) {
             let _ = (writer, status);
         }
     };
@@ -85,5 +91,8 @@ impl<T: Send + Sync> AnyDataWriterListener for Typed<T> {
     }
     fn on_assurance_changed(&self, writer: &RawDataWriter, status: AssuranceChanged) {
         self.0.on_assurance_changed(&DataWriter::of(writer.clone()), status);
+    }
+    fn on_session_changed(&self, writer: &RawDataWriter, status: SessionChanged) {
+        self.0.on_session_changed(&DataWriter::of(writer.clone()), status);
     }
 }

@@ -3,7 +3,10 @@ use std::sync::Arc;
 
 use dcps::assurance::PairAssurance;
 use dcps::qos::DataWriterQos;
-use dcps::status::{AssuranceChanged, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask};
+use dcps::session::PairSession;
+use dcps::status::{
+    AssuranceChanged, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, SessionChanged, StatusMask,
+};
 use dcps::writer::{InstanceOf, WriteOptions};
 use dcps::{Error, InstanceHandle};
 use rtps::writer::WriterCounters;
@@ -243,6 +246,20 @@ impl RawDataWriter {
     pub fn assurance(&self) -> Vec<PairAssurance> {
         let cell = self.entity.enabled();
         cell.map_or_else(Vec::new, |cell| self.entity.node.assurance_of(cell.guid.entity_id))
+    }
+
+    /// SESSION_CHANGED.
+    pub fn get_session_changed_status(&self) -> SessionChanged {
+        let cell = self.entity.enabled();
+        cell.map_or_else(Default::default, |cell| cell.lock().machine.read_session_changed())
+    }
+
+    /// What was told of the sessions over domains of its readers: those that were granted, refused, or are over since a moment.
+    /// Nothing is told without `punctual reserve` in the domain, and to writers alone that ask for it: by a flow controller of sessions in their QoS,
+    /// by a listener for SESSION_CHANGED when they are enabled, or by `assurance.sessions` in the configuration of the participant.
+    pub fn sessions(&self) -> Vec<PairSession> {
+        let cell = self.entity.enabled();
+        cell.map_or_else(Vec::new, |cell| self.entity.node.sessions_of(cell.guid.entity_id))
     }
 
     /// The matched readers.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use dcps::qos::{DataReaderQos, RequestedAssurance, WhenRefused};
 use dcps::status::{
     AssuranceChanged, BoundExceeded, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost,
-    SampleRejected, StatusMask,
+    SampleRejected, SessionChanged, StatusMask,
 };
 use dcps::{Error, ReturnCode};
 use wire::Duration;
@@ -240,6 +240,15 @@ impl<T: DdsType + Send + Sync + 'static> ReaderBuilder<T> {
         call: impl FnMut(&DataReader<T>, SampleRejected) + Send + 'static,
     ) -> Self {
         self.closures().sample_rejected.set(call);
+        self
+    }
+
+    /// Called when the session over domains with a writer is another.
+    pub fn on_session_changed(
+        mut self,
+        call: impl FnMut(&DataReader<T>, SessionChanged) + Send + 'static,
+    ) -> Self {
+        self.closures().session_changed.set(call);
         self
     }
 

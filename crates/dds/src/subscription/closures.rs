@@ -1,7 +1,7 @@
 //! A listener of a reader that is made of functions.
 use dcps::status::{
     AssuranceChanged, BoundExceeded, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost,
-    SampleRejected, StatusMask,
+    SampleRejected, SessionChanged, StatusMask,
 };
 
 use super::{DataReader, DataReaderListener};
@@ -17,6 +17,7 @@ pub(super) struct Closures<T> {
     pub(super) sample_lost: Callback<DataReader<T>, SampleLost>,
     pub(super) sample_rejected: Callback<DataReader<T>, SampleRejected>,
     pub(super) assurance_changed: Callback<DataReader<T>, AssuranceChanged>,
+    pub(super) session_changed: Callback<DataReader<T>, SessionChanged>,
     pub(super) bound_exceeded: Callback<DataReader<T>, BoundExceeded>,
 }
 
@@ -31,6 +32,7 @@ impl<T> Default for Closures<T> {
             sample_lost: Callback::default(),
             sample_rejected: Callback::default(),
             assurance_changed: Callback::default(),
+            session_changed: Callback::default(),
             bound_exceeded: Callback::default(),
         }
     }
@@ -47,6 +49,7 @@ impl<T> Closures<T> {
             | self.sample_lost.mask(StatusMask::SAMPLE_LOST)
             | self.sample_rejected.mask(StatusMask::SAMPLE_REJECTED)
             | self.assurance_changed.mask(StatusMask::ASSURANCE_CHANGED)
+            | self.session_changed.mask(StatusMask::SESSION_CHANGED)
             | self.bound_exceeded.mask(StatusMask::BOUND_EXCEEDED)
     }
 }
@@ -75,6 +78,9 @@ impl<T> DataReaderListener<T> for Closures<T> {
     }
     fn on_assurance_changed(&self, reader: &DataReader<T>, status: AssuranceChanged) {
         self.assurance_changed.call(reader, status);
+    }
+    fn on_session_changed(&self, reader: &DataReader<T>, status: SessionChanged) {
+        self.session_changed.call(reader, status);
     }
     fn on_bound_exceeded(&self, reader: &DataReader<T>, status: BoundExceeded) {
         self.bound_exceeded.call(reader, status);

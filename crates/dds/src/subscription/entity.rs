@@ -99,6 +99,8 @@ impl ReaderEntity {
             if qos.assurance.is_some() {
                 self.node.prepare_assured_reader(work)?;
             }
+            self.node
+                .prepare_sessions(self.listening.mask().intersects(StatusMask::SESSION_CHANGED), work)?;
             let cell = self.node.make_reader(self.announced(qos.clone()), types, Arc::clone(&self.watch))?;
             let mut subject = self.topic.subject();
             let Some(filtered) = &self.filtered else {
@@ -244,7 +246,7 @@ impl RawDataReader {
 }
 
 /// The statuses of a reader, in the order in which listeners are called; the data come after them.
-const CHANGES: [StatusMask; 8] = [
+const CHANGES: [StatusMask; 9] = [
     StatusMask::SUBSCRIPTION_MATCHED,
     StatusMask::LIVELINESS_CHANGED,
     StatusMask::REQUESTED_INCOMPATIBLE_QOS,
@@ -252,6 +254,7 @@ const CHANGES: [StatusMask; 8] = [
     StatusMask::SAMPLE_LOST,
     StatusMask::SAMPLE_REJECTED,
     StatusMask::ASSURANCE_CHANGED,
+    StatusMask::SESSION_CHANGED,
     StatusMask::BOUND_EXCEEDED,
 ];
 const ALL: StatusMask = {
@@ -282,6 +285,9 @@ fn call(listener: &dyn AnyDataReaderListener, reader: &RawDataReader, bit: Statu
         StatusMask::SAMPLE_LOST => listener.on_sample_lost(reader, reader.get_sample_lost_status()),
         StatusMask::SAMPLE_REJECTED => {
             listener.on_sample_rejected(reader, reader.get_sample_rejected_status())
+        }
+        StatusMask::SESSION_CHANGED => {
+            listener.on_session_changed(reader, reader.get_session_changed_status());
         }
         StatusMask::ASSURANCE_CHANGED => {
             listener.on_assurance_changed(reader, reader.get_assurance_changed_status());

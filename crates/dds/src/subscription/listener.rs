@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use dcps::status::{
     AssuranceChanged, BoundExceeded, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost,
-    SampleRejected,
+    SampleRejected, SessionChanged,
 };
 
 use super::{DataReader, RawDataReader, Subscriber};
@@ -36,6 +36,10 @@ macro_rules! callbacks {
         }
         /// A writer was matched, or is gone.
         fn on_subscription_matched(&self, reader: &$reader, status: Matched) {
+            let _ = (reader, status);
+        }
+        /// The session over domains with a writer is another: see `sessions()`.
+        fn on_session_changed(&self, reader: &$reader, status: SessionChanged) {
             let _ = (reader, status);
         }
         /// The assurance with a writer is another: see `assurance()`.
@@ -153,6 +157,9 @@ impl<T: Send + Sync> AnyDataReaderListener for Typed<T> {
     }
     fn on_assurance_changed(&self, reader: &RawDataReader, status: AssuranceChanged) {
         self.0.on_assurance_changed(&DataReader::of(reader.clone()), status);
+    }
+    fn on_session_changed(&self, reader: &RawDataReader, status: SessionChanged) {
+        self.0.on_session_changed(&DataReader::of(reader.clone()), status);
     }
     fn on_bound_exceeded(&self, reader: &RawDataReader, status: BoundExceeded) {
         self.0.on_bound_exceeded(&DataReader::of(reader.clone()), status);

@@ -4,9 +4,10 @@ use std::sync::{Arc, Weak};
 use dcps::assurance::PairAssurance;
 use dcps::qos::DataReaderQos;
 use dcps::reader::{DropCount, DropReason, Payload, Request, Sample as Octets};
+use dcps::session::PairSession;
 use dcps::status::{
     AssuranceChanged, BoundExceeded, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost,
-    SampleRejected, StatusMask,
+    SampleRejected, SessionChanged, StatusMask,
 };
 use dcps::{Error, InstanceHandle, KeyError, ReturnCode, SampleInfo, States};
 use rtps::reader::ReaderCounters;
@@ -234,6 +235,20 @@ impl RawDataReader {
     pub fn get_assurance_changed_status(&self) -> AssuranceChanged {
         let cell = self.0.entity.enabled();
         cell.map_or_else(Default::default, |cell| cell.lock().cache.read_assurance_changed())
+    }
+
+    /// SESSION_CHANGED.
+    pub fn get_session_changed_status(&self) -> SessionChanged {
+        let cell = self.0.entity.enabled();
+        cell.map_or_else(Default::default, |cell| cell.lock().cache.read_session_changed())
+    }
+
+    /// What was told of the sessions over domains of its writers: those that were granted, refused, or are over since a moment. Nothing is told
+    /// without `punctual reserve` in the domain of the writer, and to readers alone that ask for it: by a listener for SESSION_CHANGED when they
+    /// are enabled, or by `assurance.sessions` in the configuration of the participant.
+    pub fn sessions(&self) -> Vec<PairSession> {
+        let cell = self.0.entity.enabled();
+        cell.map_or_else(Vec::new, |cell| self.0.entity.node.sessions_of(cell.guid.entity_id))
     }
 
     /// BOUND_EXCEEDED.

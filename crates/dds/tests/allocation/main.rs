@@ -7,7 +7,7 @@ mod quiet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dds::qos::{DataReaderQos, DataWriterQos, History, Reliability};
+use dds::qos::{DataReaderQos, DataWriterQos, FlowController, History, Reliability};
 use dds::{
     DataReader, DataReaderListener, DataWriter, DomainParticipant, NO_STATUS, QosKind, States, StatusMask,
     WaitSet,
@@ -141,6 +141,37 @@ fn each_round_takes_nothing<T: DdsType + Default + PartialEq + std::fmt::Debug +
 
 fn readings(count: u32) -> Vec<Reading> {
     (0..count).map(|sensor| Reading { sensor, celsius: f64::from(sensor) / 2.0 }).collect()
+}
+
+#[test]
+fn a_writer_with_a_flow_controller() {
+    // There are tokens for all that is written, ...
+    let (mut writer, reader) = qos(Reliability::RELIABLE, History::KeepLast(1));
+    writer.flow_controller = Some(FlowController::token_bucket(8_000_000, 3_000).packets_up_to(304));
+    each_round_takes_nothing(&remote(writer.clone(), reader.clone()), &readings(4));
+    // ... or for a packet each twelve rounds: most samples wait, and newer ones take their place.
+    writer.flow_controller = Some(FlowController::token_bucket(200_000, 304));
+    let Ends { domain, writer, reader } = remote::<Reading>(writer, reader);
+    let samples = readings(4);
+    let (mut written, mut came) = (0_u32, 0_u32);
+    let mut rounds = |count: u32| {
+        let ((), usage) = alloc_meter::measure(|| {
+            for _ in 0..count {
+                for sample in &samples {
+                    writer.write(sample).unwrap();
+                }
+                written += 4;
+                domain.run(MILLISECOND);
+                while reader.take_next_sample().unwrap().is_some() {
+                    came += 1;
+                }
+            }
+        });
+        usage.count
+    };
+    rounds(3_000);
+    assert_eq!(rounds(1_000), 0);
+    assert!(came > 100 && came < written / 4, "{came} of {written}");
 }
 
 #[test]

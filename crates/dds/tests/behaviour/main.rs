@@ -28,6 +28,7 @@ mod paths;
 mod presence;
 mod returning;
 mod round_trips;
+mod sessions;
 mod shared;
 mod streams;
 mod threads;

@@ -15,6 +15,7 @@ mod node;
 mod opening;
 mod process;
 mod samples;
+mod shaped;
 mod spinning;
 mod strace;
 mod traffic;

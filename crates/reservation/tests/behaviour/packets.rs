@@ -107,6 +107,23 @@ fn no_packet_of_a_pair_exceeds_what_is_reserved() {
                 }
             }
         }
+        for session in plan.sessions.values() {
+            for (number, flow) in session.flows.iter().enumerate() {
+                let parts: Vec<_> =
+                    session.pairs.values().filter(|of| of.flow == number).map(|of| of.part).collect();
+                // All writers together keep to the flow, and each has enough for its own samples.
+                assert!(parts.iter().map(|part| part.rate).sum::<u64>() <= flow.rate, "seed {seed}");
+                assert!(parts.iter().map(|part| part.bucket).sum::<u64>() <= flow.bucket, "seed {seed}");
+                assert!(parts.iter().all(|part| part.largest_packet <= flow.largest_packet), "seed {seed}");
+            }
+            for (id, budget) in &session.pairs {
+                let pair = pairs.iter().find(|pair| pair.id == *id).unwrap();
+                let Traffic { size, separation, .. } = *pair.traffic.as_ref().unwrap();
+                let least = (u64::from(size) + 152 + HEADERS) * 8 * SECOND / separation;
+                assert!(budget.part.rate >= least, "seed {seed}: {budget:?}");
+                assert!(u64::from(budget.part.largest_packet) >= u64::from(size) + 152 + HEADERS);
+            }
+        }
         // What is left goes the other way, or acknowledges that: the other domain reserves for it.
         for way in packets.into_keys() {
             let is_data = pairs.iter().any(|pair| (pair.from.address, pair.to.address, pair.to.port) == way);

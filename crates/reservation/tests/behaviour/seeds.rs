@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use reservation::{
-    Action, Answer, Bound, Budget, Direction, Ends, Flow, Kind, Limits, Listed, PairId, Plan, Sessions,
+    Action, Answer, Bound, Budget, Direction, Ends, Flow, Kind, Limits, Listed, PairId, Part, Plan, Sessions,
     Share, Ticket, Verdict, Wanted,
 };
 use testkit::random::Random;
@@ -98,7 +98,8 @@ fn wanted(place: u8, port: u16) -> Wanted {
         limit: 10 * MILLISECOND,
     };
     let share = Share { time: MILLISECOND, is_announced: true };
-    let budget = Budget { flow: 0, latency: 12 * MILLISECOND, writer: share, reader: share };
+    let budget =
+        Budget { flow: 0, latency: 12 * MILLISECOND, writer: share, reader: share, part: Part::default() };
     Wanted { flows: vec![flow], pairs: BTreeMap::from([(pair(place), budget)]) }
 }
 
@@ -175,6 +176,7 @@ impl Run {
                 });
                 Answer::Held(list.collect())
             }
+            Action::Query { .. } => panic!("these needs have nothing in common"),
             Action::Tell(..) => panic!("nothing for a manager"),
         }
     }
@@ -202,9 +204,10 @@ impl Run {
                     self.asked.entry(*ends).or_default().push(self.now);
                     *ticket
                 }
-                Action::Stop { ticket, .. } | Action::Extend { ticket, .. } | Action::Look { ticket } => {
-                    *ticket
-                }
+                Action::Stop { ticket, .. }
+                | Action::Extend { ticket, .. }
+                | Action::Query { ticket, .. }
+                | Action::Look { ticket } => *ticket,
             };
             let at = self.now + self.delay();
             self.letters.push(Letter { at, ticket, what: Content::Question(action) });

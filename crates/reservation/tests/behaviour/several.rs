@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use reservation::{
-    Action, Answer, Bound, Budget, Direction, Flow, Kind, Limits, Listed, PairId, Plan, Sessions, Share,
-    Ticket, Verdict, Wanted,
+    Action, Answer, Bound, Budget, Direction, Flow, Kind, Limits, Listed, PairId, Part, Plan, Sessions,
+    Share, Ticket, Verdict, Wanted,
 };
 use wan::Class;
 
@@ -33,7 +33,13 @@ fn plan() -> Plan {
         limit: 10 * MILLISECOND,
     };
     let share = Share { time: MILLISECOND, is_announced: true };
-    let budget = |flow| Budget { flow, latency: 12 * MILLISECOND, writer: share, reader: share };
+    let budget = |flow| Budget {
+        flow,
+        latency: 12 * MILLISECOND,
+        writer: share,
+        reader: share,
+        part: Part::default(),
+    };
     let wanted = Wanted {
         flows: vec![flow(7_411), flow(7_413)],
         pairs: BTreeMap::from([(id(1), budget(0)), (id(2), budget(1))]),
@@ -55,7 +61,7 @@ fn asked(sessions: &mut Sessions, told: &mut BTreeMap<PairId, Verdict>) -> Optio
                 asked = Some(ticket);
             }
             Action::Tell(id, verdict) => drop(told.insert(id, verdict)),
-            Action::Look { .. } | Action::Stop { .. } | Action::Extend { .. } => {}
+            Action::Look { .. } | Action::Stop { .. } | Action::Extend { .. } | Action::Query { .. } => {}
         }
     }
     asked

@@ -161,6 +161,8 @@ pub struct Writer<P> {
     question_open: bool,
     /// Smallest datagram over all paths.
     datagram: u32,
+    /// Largest datagram without a token bucket.
+    largest_datagram: u32,
     /// Each path at most once.
     path_news: Vec<PathNews>,
     pace: Pace,
@@ -170,11 +172,16 @@ pub struct Writer<P> {
     counters: WriterCounters,
 }
 
+/// Bytes of UDP payload of the largest datagram with a token bucket.
+fn limited(largest: u32, bucket: Option<TokenBucket>) -> u32 {
+    bucket.map_or(largest, |bucket| largest.min(bucket.datagram()).max(Path::MIN_DATAGRAM))
+}
+
 impl<P: Payload> Writer<P> {
     /// A writer without readers and history.
     pub fn new(config: WriterConfig) -> Self {
-        let largest = config.token_bucket.map_or(Path::MAX_DATAGRAM, |bucket| bucket.datagram());
-        let datagram = config.max_datagram.min(largest).clamp(Path::MIN_DATAGRAM, Path::MAX_DATAGRAM);
+        let largest_datagram = config.max_datagram.clamp(Path::MIN_DATAGRAM, Path::MAX_DATAGRAM);
+        let datagram = limited(largest_datagram, config.token_bucket);
         let mut history =
             History::new(config.guid.prefix, config.guid.entity_id, (config.byte_limit / 4).min(IDLE_SLABS));
         history.set_datagram(datagram as usize);
@@ -198,6 +205,7 @@ impl<P: Payload> Writer<P> {
             ready: false,
             question_open: false,
             datagram,
+            largest_datagram,
             path_news: Vec::new(),
             pace: Pace::default(),
             shaper: config.token_bucket.map(Shaper::new),
@@ -265,6 +273,23 @@ impl<P: Payload> Writer<P> {
     /// True if a reader is matched and has acknowledged every change up to `number`.
     pub(crate) fn is_acknowledged_by(&self, reader: Guid, number: SequenceNumber) -> bool {
         self.readers.iter().any(|proxy| proxy.guid == reader && proxy.acked > number)
+    }
+
+    /// From now on everything that is sent passes this token bucket, or none. The bucket is empty at first. A sample that is on its
+    /// way in fragments may not reach best-effort readers. It is not for a writer that has a contract.
+    pub fn set_token_bucket(&mut self, now: Now, bucket: Option<TokenBucket>) {
+        if self.shaper.as_ref().map(Shaper::bucket) == bucket {
+            return;
+        }
+        let before = self.shaper.take();
+        self.shaper = bucket.map(|bucket| Shaper::taking_over(bucket, now.monotonic, before.as_ref()));
+        let datagram = limited(self.largest_datagram, bucket);
+        (self.config.token_bucket, self.config.max_datagram) = (bucket, datagram);
+        // What waits was put together for other datagrams.
+        self.history.close();
+        self.readers.iter_mut().for_each(|proxy| proxy.limit(datagram));
+        self.measure_paths();
+        self.ready = true;
     }
 
     /// Matches a reader, or gives a matched one new paths.

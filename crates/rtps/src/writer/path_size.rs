@@ -96,6 +96,17 @@ impl PathSize {
         }
     }
 
+    /// The writer's datagrams are no larger than this from now on, whatever the paths carry, which is `full` as far as interfaces tell.
+    pub(super) const fn limited_to(&mut self, datagram: u32, full: u32) {
+        let most = if datagram < full { datagram } else { full };
+        if most > self.full || most <= self.limit {
+            *self = Self::new(most);
+        } else {
+            // Something smaller was found out.
+            self.full = most;
+        }
+    }
+
     /// Most bytes of a datagram.
     #[inline]
     pub(super) const fn limit(&self) -> u32 {

@@ -236,6 +236,12 @@ impl ReaderProxy {
         self.size.narrow(datagram);
     }
 
+    /// No datagram to it is larger than this from now on, and than its paths carry. What was found out of these is forgotten if datagrams may
+    /// become larger.
+    pub(crate) fn limit(&mut self, datagram: u32) {
+        self.size.limited_to(datagram, smallest(self.paths.iter().chain(&self.direct)));
+    }
+
     /// It gets a HEARTBEAT: at once if that says more than the last one, else at a moderate rate.
     pub(crate) fn owe_answer(&mut self, now: Instant, with_gap: bool) {
         self.answer_with_gap |= with_gap;

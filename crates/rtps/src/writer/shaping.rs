@@ -70,6 +70,21 @@ impl Shaper {
         Self { bucket, full_at: Instant::START, slack: nanos(slack), leaving: None }
     }
 
+    /// One that takes the place of another one, or of none. It is empty, so that nothing that left before counts for it.
+    pub(super) fn taking_over(bucket: TokenBucket, now: Instant, before: Option<&Self>) -> Self {
+        let fills = nanos(bucket.fills(u64::from(bucket.bucket)));
+        Self {
+            full_at: now.after(fills),
+            leaving: before.and_then(|before| before.leaving),
+            ..Self::new(bucket)
+        }
+    }
+
+    /// What it lets through.
+    pub(super) const fn bucket(&self) -> TokenBucket {
+        self.bucket
+    }
+
     /// It is `now`, after everything that was handed out has left. While a datagram leaves, no token comes: its bytes count from when it
     /// has left, however long the system took for that.
     pub(super) fn returned(&mut self, now: Instant) {

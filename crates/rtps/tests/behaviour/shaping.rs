@@ -158,3 +158,97 @@ fn a_newer_sample_takes_the_place_of_one_that_waits() {
     assert_eq!(got, [first, last]);
     assert_eq!(excess(&pair.departures, bucket), None);
 }
+
+/// Buckets that come, change and go while samples are written and repaired. What leaves after a change keeps to the bucket from then on, as
+/// if nothing had left before; what is sent is no larger than its packets, and all arrives.
+#[test]
+fn a_bucket_that_is_changed_holds_from_the_change_on_and_loses_nothing() {
+    let (mut repaired, mut changes) = (0, 0);
+    for seed in 0..150 {
+        let mut random = testkit::random::Random::of_case(54, seed);
+        let reliable = random.chance(70);
+        let writer = WriterConfig { byte_limit: 4 << 20, ..WriterConfig::new(writer_guid(), reliable) };
+        let count = 1 + random.below_u64(3) as u8;
+        let readers: Vec<ReaderConfig> =
+            (0..count).map(|index| ReaderConfig::new(reader_guid(index), reliable)).collect();
+        let mut pair = Pair::new(seed, writer, &readers);
+        pair.mtu = if random.chance(50) { 1_472 } else { 65_507 };
+        (0..usize::from(count)).for_each(|index| pair.connect(index, false));
+        pair.run(Duration::from_secs(5));
+        if reliable {
+            let (loss, duplicate) = (random.below_u64(20), random.below_u64(10));
+            pair.wire = Wire { loss, duplicate, jitter: 0, delay: random.below_u64(5_000) };
+        }
+        let (mut written, changes_before) = (Vec::new(), changes);
+        // When a bucket began, and where its departures begin.
+        let mut held: Option<(TokenBucket, usize)> = None;
+        let judge = |held: &Option<(TokenBucket, usize)>, departures: &[(u64, u8, usize)]| {
+            let Some((bucket, from)) = held else { return };
+            let of = &departures[*from..];
+            assert_eq!(excess(of, *bucket), None, "seed {seed}: {bucket:?}");
+            // A packet of IPv4 has smaller headers than what is counted with.
+            let most = (bucket.largest_packet.min(bucket.bucket).min(TokenBucket::LARGEST)) as usize;
+            assert!(of.iter().all(|(.., len)| len + HEADERS as usize <= most), "seed {seed}: {bucket:?}");
+        };
+        for _ in 0..30 {
+            if random.chance(25) {
+                judge(&held, &pair.departures);
+                let bucket = TokenBucket {
+                    rate: 64_000 + random.below_u64(4_000_000),
+                    bucket: TokenBucket::LEAST + random.below_u64(6_000) as u32,
+                    largest_packet: TokenBucket::LEAST + random.below_u64(1_200) as u32,
+                };
+                let bucket = random.chance(75).then_some(bucket);
+                pair.writer.set_token_bucket(pair.now, bucket);
+                held = bucket.map(|bucket| (bucket, pair.departures.len()));
+                changes += 1;
+            }
+            let words = 1 + if random.chance(15) { random.below_u64(2_250) } else { random.below_u64(150) };
+            let sample = payload(4 * words as usize);
+            pair.write(&sample).unwrap();
+            written.push(sample);
+            if random.chance(60) {
+                pair.run(Duration::from_micros(random.below_u64(30_000) as i64));
+            }
+        }
+        pair.run(Duration::from_secs(60));
+        pair.wire = Wire::default();
+        pair.run(Duration::from_secs(60));
+        judge(&held, &pair.departures);
+        for (_, delivered) in &pair.readers {
+            let got: Vec<&Vec<u8>> = delivered.samples.iter().map(|(_, bytes)| bytes).collect();
+            // One that is on its way in fragments when the bucket changes goes on in others, and nothing is repeated for best effort.
+            let missing = written.len() - got.len();
+            let excused = if reliable { 0 } else { changes - changes_before };
+            assert!(missing <= excused, "seed {seed}: {} of {}", got.len(), written.len());
+            assert!(reliable || got.iter().all(|bytes| written.contains(bytes)));
+            assert!(!reliable || got.iter().copied().eq(&written), "seed {seed}: in order");
+        }
+        repaired += pair.writer.counters().repairs + pair.writer.counters().fragment_repairs;
+    }
+    assert!(repaired > 100 && changes > 500, "{repaired} repairs, {changes} changes");
+}
+
+/// A bucket begins empty: what left before the change is no part of what the new one lets through.
+#[test]
+fn a_bucket_that_takes_over_is_empty_at_first() {
+    let config = WriterConfig::new(writer_guid(), false);
+    let mut pair = Pair::new(1, config, &[ReaderConfig::new(reader_guid(0), false)]);
+    pair.connect(0, false);
+    pair.run(Duration::from_secs(1));
+    // 1,000 bytes a second.
+    pair.writer
+        .set_token_bucket(pair.now, Some(TokenBucket { rate: 8_000, bucket: 1_000, largest_packet: 400 }));
+    pair.write(&payload(100)).unwrap();
+    pair.run(Duration::from_millis(390));
+    assert!(pair.departures.is_empty() && pair.writer.waits_for_tokens());
+    pair.run(Duration::from_millis(20));
+    assert_eq!(pair.departures.len(), 1);
+    // Without one nothing waits.
+    pair.writer.set_token_bucket(pair.now, None);
+    (0..9).for_each(|_| {
+        pair.write(&payload(100)).unwrap();
+    });
+    pair.run(Duration::ZERO);
+    assert!(!pair.writer.waits_for_tokens());
+}
