@@ -34,8 +34,10 @@ pub struct PairSession {
     pub writer_host: Duration,
     /// What the reader's host takes of that.
     pub reader_host: Duration,
-    /// Most time from edge to edge, while it is granted.
+    /// Most time from edge to edge of packets that arrive, while it is granted.
     pub bound: Option<Duration>,
+    /// Packets of a million that do not arrive, at most: with 0 the bound is one of every packet.
+    pub loss: u32,
     /// What the writer may send to this reader, while it is granted and if that is known.
     pub bucket: Option<TokenBucket>,
     /// How often its flow has gone another way since it was granted.
@@ -233,6 +235,7 @@ impl Entry {
             writer_host: duration(told.writer_host),
             reader_host: duration(told.reader_host),
             bound: self.is_granted().then(|| duration(told.bound)),
+            loss: told.loss,
             bucket: self.bucket(),
             detours: told.detours,
             has_one_copy_left: told.has_one_copy_left,

@@ -57,8 +57,10 @@ pub struct SessionVerdict {
     pub writer_host: u64,
     /// What the reader's host takes of that.
     pub reader_host: u64,
-    /// Most time from edge to edge; 0 unless granted.
+    /// Most time from edge to edge, of packets that arrive; 0 unless granted.
     pub bound: u64,
+    /// Packets of a million that do not arrive, at most.
+    pub loss: u32,
     /// What the writer may send to this reader, if granted; 0 if that is not known.
     pub rate: u64,
     /// What it may send at once.

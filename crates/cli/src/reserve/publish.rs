@@ -198,13 +198,14 @@ fn said(id: PairId, verdict: &Verdict, epoch: u64) -> SessionVerdict {
         SessionVerdict { writer: id.writer, reader: id.reader, epoch, lease, ..SessionVerdict::default() };
     match verdict {
         Verdict::Pending => base,
-        Verdict::Admitted { session, budget, bound, way } => SessionVerdict {
+        Verdict::Admitted { session, budget, bound, loss, way } => SessionVerdict {
             state: SessionState::Granted,
             session: cut(session, MOST_SESSION),
             limit: budget.latency,
             writer_host: budget.writer.time,
             reader_host: budget.reader.time,
             bound: *bound,
+            loss: *loss,
             rate: budget.part.rate,
             bucket: budget.part.bucket,
             largest_packet: budget.part.largest_packet,

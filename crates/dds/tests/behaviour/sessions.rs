@@ -90,9 +90,10 @@ fn a_writer_follows_its_session_and_both_ends_hear_of_it() {
     assert!(at_once < 10, "one packet may leave at once, and {at_once} samples came");
 
     // A detour is told, and the bucket stays.
-    teller.write(&SessionVerdict { detours: 1, bound: 12_000_000, ..granted }).unwrap();
+    teller.write(&SessionVerdict { detours: 1, bound: 12_000_000, loss: 40, ..granted }).unwrap();
     desk.run(millis(500));
-    assert_eq!((reader.sessions()[0].detours, reader.sessions()[0].bound), (1, Some(millis(12))));
+    let now = &reader.sessions()[0];
+    assert_eq!((now.detours, now.bound, now.loss), (1, Some(millis(12)), 40));
     // It is refused: what has waited leaves.
     let refused = SessionVerdict {
         reason: "there is too little".to_owned(),
