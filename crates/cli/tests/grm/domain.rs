@@ -199,7 +199,7 @@ impl Stage {
         });
         self.far.on(|| {
             let socket = UdpSocket::bind((IpAddr::from([10, 1, 0, 5]), 0)).unwrap();
-            nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::IpTos, &codepoint).unwrap();
+            nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::Ipv4Tos, &codepoint).unwrap();
             for _ in 0..count {
                 let mut bytes = [0; PAYLOAD];
                 bytes[..8].copy_from_slice(&u64::try_from(began.elapsed().as_nanos()).unwrap().to_be_bytes());

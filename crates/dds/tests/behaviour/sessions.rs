@@ -68,7 +68,9 @@ fn a_writer_follows_its_session_and_both_ends_hear_of_it() {
     let teller = teller(&third);
     desk.run(Duration::from_secs(10));
     let burst = |values: std::ops::Range<i64>| {
-        values.for_each(|value| drop(writer.write(&reading(u32::try_from(value).unwrap(), value)).unwrap()));
+        for value in values {
+            writer.write(&reading(u32::try_from(value).unwrap(), value)).unwrap();
+        }
     };
     // Without a session nothing waits.
     burst(0..20);
