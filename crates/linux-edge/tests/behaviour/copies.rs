@@ -433,8 +433,8 @@ fn each_copy_is_held_to_its_own_contract() {
         let (first, second) = (&came[&(port(session), 21)], &came[&(port(session), 22)]);
         assert_eq!(first, second, "seed {seed}: both copies of each packet, or none");
         for (at, begun) in first.iter().enumerate() {
-            for (count, until) in first[at..].iter().enumerate() {
-                assert!(count as u64 + 1 <= room(&flow, until - begun), "seed {seed}");
+            for (count, until) in (1..).zip(&first[at..]) {
+                assert!(count <= room(&flow, until - begun), "seed {seed}");
             }
         }
         assert!(first.len() > 90, "seed {seed}: {}", first.len());
