@@ -8,13 +8,14 @@ const MAX_LINES: usize = 800;
 /// Lines a Rust file should have at most.
 const GOOD_LINES: usize = 500;
 /// Where code may sleep, and tests may read the machine's clock: what is about real sockets, threads or measurements.
-const REAL_TIME: [&str; 32] = [
+const REAL_TIME: [&str; 33] = [
     "crates/gateways/",
     "crates/container/",
     "crates/component-server/",
     "crates/deploy/",
     "crates/threads/",
     "crates/wan-server/",
+    "crates/ovs-edge/src/execute.rs",
     "crates/udp/",
     "crates/shm/",
     "crates/dds/",

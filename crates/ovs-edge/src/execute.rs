@@ -77,14 +77,17 @@ impl Pace {
         Self { began: Instant::now(), changed: BTreeMap::new() }
     }
 
-    /// Waits until these meters of a switch may be changed, which they are then.
-    fn wait(&mut self, switch: usize, meters: &[(u32, String, bool)]) {
-        let changes = || meters.iter().filter(|(.., is_there)| *is_there).map(|(id, ..)| (switch, *id));
-        let last = changes().map(|of| self.changed.get(&of).copied().unwrap_or(self.began)).max();
+    /// Waits until these meters of a switch may be changed.
+    fn wait(&self, switch: usize, meters: &[(u32, String, bool)]) {
+        let changes = meters.iter().filter(|(.., is_there)| *is_there).map(|(id, ..)| (switch, *id));
+        let last = changes.map(|of| self.changed.get(&of).copied().unwrap_or(self.began)).max();
         let again = last.map(|last| last + Duration::from_nanos(BETWEEN_CHANGES));
         std::thread::sleep(again.unwrap_or(self.began).saturating_duration_since(Instant::now()));
-        let now = Instant::now();
-        self.changed.extend(changes().map(|of| (of, now)));
+    }
+
+    /// This meter of a switch has been changed by now, or may have been.
+    fn changed(&mut self, switch: usize, id: u32) {
+        self.changed.insert((switch, id), Instant::now());
     }
 
     /// These meters are no more.
@@ -131,9 +134,14 @@ impl Executor {
 
     fn apply(&self, switch: usize, program: &Program, pace: &mut Pace) -> Result<(), Failed> {
         pace.wait(switch, &program.meters);
-        for (_, text, is_there) in &program.meters {
+        for (id, text, is_there) in &program.meters {
             let verb = if *is_there { "mod-meter" } else { "add-meter" };
-            self.ask(switch, &[verb, text], None)?;
+            let done = self.ask(switch, &[verb, text], None);
+            // It was changed before the switch said so, and the next change counts from then on.
+            if *is_there {
+                pace.changed(switch, *id);
+            }
+            done?;
         }
         if !program.flows.is_empty() {
             // They take effect together, or none does.

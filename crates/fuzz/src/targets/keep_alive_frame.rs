@@ -1,4 +1,4 @@
-//! Keep-alives of links between switches: frames that whoever is on the link may send.
+//! Keep-alives of links between switches: frames that any station on the link may send.
 use ovs_edge::keep_alive::{BYTES, REPLY, request, token};
 
 /// Who sends keep-alives in this target.
