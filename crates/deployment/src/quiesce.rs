@@ -290,7 +290,7 @@ impl<'t> Quiescence<'t> {
         let leads = |name: &&str| connections.iter().any(|of| of == name);
         let waits = |port: &Port| {
             let tree = port.join_tree().filter(assembly::JoinTree::waits);
-            tree.is_some_and(|tree| tree.connections().iter().any(|name| leads(&name)))
+            tree.is_some_and(|tree| tree.connections().iter().any(leads))
         };
         let keep: Vec<String> =
             ports.filter(|(_, port)| waits(port)).map(|(port, _)| format!("{component}.{port}")).collect();
