@@ -54,6 +54,12 @@ impl Load {
         rate.saturating_add(rate / SPARE)
     }
 
+    /// Bytes at once that a writer may send of that: the packet more is left for what its host and routers before the edge delay.
+    pub(crate) fn part_bucket(&self) -> u64 {
+        let packets: u64 = self.parts.iter().map(|part| u64::from(part.burst)).sum();
+        packets.saturating_mul(u64::from(self.largest))
+    }
+
     /// Bytes at once: of each part its burst, and one more that a program has written too late or too early.
     pub(crate) fn bucket(&self) -> u64 {
         let packets: u64 = self.parts.iter().map(|part| u64::from(part.burst) + 1).sum();

@@ -239,7 +239,8 @@ fn give_parts(pairs: &mut BTreeMap<PairId, Budget>, way: Way, uses: &Uses<'_>, o
         let mut load = Load::default();
         if add_samples(&mut load, way, pair, overhead).is_ok() {
             let largest_packet = load.largest().max(LEAST_LARGEST);
-            budget.part = Part { rate: load.part_rate(), bucket: load.bucket(), largest_packet };
+            let bucket = load.part_bucket().max(largest_packet.into()).min(load.bucket());
+            budget.part = Part { rate: load.part_rate(), bucket, largest_packet };
         }
     }
 }
