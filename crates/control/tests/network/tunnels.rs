@@ -140,11 +140,8 @@ fn tunnels_over_the_same_links_are_told_apart() {
         destination: [172, 16, 9, 1].into(),
         destination_port: port,
     };
-    let wish = |id: &str, from: usize, to: usize| TunnelWish {
-        limit: 40 * MS,
-        burst: 1_000,
-        ..wish(id, from, to)
-    };
+    let wish =
+        |id: &str, from: usize, to: usize| TunnelWish { limit: 40 * MS, burst: 1_000, ..wish(id, from, to) };
     let other =
         |id: &str, codepoint: u8| TunnelWish { packets: Packets::Codepoint(codepoint), ..wish(id, 0, 2) };
     let all = hold(
