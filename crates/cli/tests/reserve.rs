@@ -403,7 +403,7 @@ fn discovery_has_room_in_both_directions_beside_samples_of_its_class() {
         watcher.hear("Pictures from 10.1.0.2 to 10.3.0.2:7411: session 65001-");
         let status = stage.said(&["rm", "status", "--asn", "65001", "--json"]);
         let status: serde_json::Value = serde_json::from_str(&status).unwrap();
-        let flows = status["sessions"][0]["flows"].as_array().unwrap_or_else(|| panic!("{status}"));
+        let flows = status["status"]["sessions"][0]["flows"].as_array().unwrap_or_else(|| panic!("{status}"));
         let of = |kind: &str| flows.iter().filter(|flow| flow["kind"] == kind).collect::<Vec<_>>();
         let directions: Vec<&serde_json::Value> =
             of("discovery").iter().map(|flow| &flow["direction"]).collect();
