@@ -379,7 +379,7 @@ fn policies_that_something_else_has_found_are_read_as_they_are() {
         .into();
     let budget = all.iter().filter(|(policy, _)| *policy == "latency_budget");
     let budget = budget.map(|(policy, value)| (policy.clone(), value.clone())).collect();
-    let text = policy_file("predicted", "ward", &[("ward/pose", &all), ("ward/<stop>", &budget)]);
+    let text = policy_file("predicted", "ward", None, &[("ward/pose", &all), ("ward/<stop>", &budget)]);
     let provider = qos_profiles::QosProvider::read("ward.xml", &text)
         .unwrap_or_else(|problems| panic!("{}\n{text}", problems[0]));
     let reader = |topic| format!("{:?}", provider.datareader_qos("predicted::ward", topic).unwrap());

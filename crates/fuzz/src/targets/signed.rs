@@ -7,11 +7,13 @@ use std::time::Duration;
 use control::action::Asker;
 use control::askers::{Askers, Heard};
 use dcps::assurance::{Opinion, Trust};
+use dcps::session::Sessions;
 use policy::{Ask, Held, Subject};
 use testkit::credentials::ToyKeys;
 use wire::admission::{Identity, Request, Verdict};
 use wire::cdr::{DdsType, Encoding};
 use wire::seal::{self, Credentials as _, Holder, Purpose, Statement, identity};
+use wire::session::{SessionState, SessionVerdict};
 use wire::{EntityId, Guid, GuidPrefix, Instant};
 
 const USER: GuidPrefix = GuidPrefix([1; 12]);
@@ -48,10 +50,22 @@ fn good() -> &'static [Vec<u8>] {
             reason: "because".to_owned(),
             ..Verdict::default()
         };
+        let session = SessionVerdict {
+            writer: Guid::new(USER, EntityId([0, 0, 1, 2])).to_bytes(),
+            epoch: EPOCH,
+            state: SessionState::Granted,
+            session: "65001-7".to_owned(),
+            rate: 8_000,
+            bucket: 3_000,
+            largest_packet: 1_460,
+            lease: 60_000_000_000,
+            ..SessionVerdict::default()
+        };
         let mut samples = vec![
             signed(&alice, USER, Purpose::Request, &request),
             signed(&alice, USER, Purpose::Withdrawal, &request),
             signed(&manager, MANAGER, Purpose::Verdict, &verdict),
+            signed(&manager, MANAGER, Purpose::Session, &session),
         ];
         for shown in [identity(&*alice, USER, 0), identity(&*manager, MANAGER, EPOCH)].into_iter().flatten() {
             let mut bytes = Vec::new();
@@ -87,6 +101,28 @@ pub fn signed_sample(bytes: &[u8]) {
     assert!(is_good || !counts, "without a signature: {heard:?}");
     let opinion = trust.verdict_heard(Instant::from_nanos(10), MANAGER, bytes);
     assert!(is_good || !matches!(opinion, Opinion::Believed(_)), "without a signature: {opinion:?}");
+    let mut of_sessions = Trust::of_sessions(USER, alice);
+    assert!(of_sessions.identity_heard(1, MANAGER, &of_manager).is_ok(), "a good certificate is believed");
+    let opinion = of_sessions.verdict_heard(Instant::from_nanos(10), MANAGER, bytes);
+    assert!(is_good || !matches!(opinion, Opinion::Believed(_)), "without a signature: {opinion:?}");
+    // What is told without a signature, whatever it is: it ends, and a writer is granted no more than a bucket that it can keep to.
+    if let Ok(told) = SessionVerdict::decode_payload(bytes) {
+        let mut sessions = Sessions::new(Guid::from_bytes(told.writer).prefix);
+        let local = Guid::from_bytes(told.writer).entity_id;
+        sessions.heard(Instant::from_nanos(10), MANAGER, told);
+        let buckets = sessions.sessions_of(local).into_iter().filter_map(|session| session.bucket);
+        for bucket in buckets {
+            assert!(
+                bucket.rate > 0 && bucket.bucket >= 304 && (304..=1_500).contains(&bucket.largest_packet)
+            );
+        }
+        for _ in 0..3 {
+            let next = sessions.poll_timeout();
+            assert!(next == Instant::NEVER || next <= Instant::from_nanos(3_700_000_000_010), "{next:?}");
+            sessions.on_timeout(next);
+        }
+        assert!(sessions.sessions_of(local).is_empty(), "it is over, and forgotten");
+    }
     // As a certificate of a stranger: as long as it is none of the two, no participant is believed for it.
     if let Ok(shown) = Identity::decode_payload(bytes) {
         let is_one = shown == of_user || shown == of_manager;
