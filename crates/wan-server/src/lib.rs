@@ -22,6 +22,7 @@ mod durable;
 mod event;
 mod flow_text;
 mod framing;
+mod held_back;
 mod incoming;
 mod keeper;
 mod lan;

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use linux_edge::keep_alive::News;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
-use wan::{Action, Asn, Input, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId};
+use wan::{
+    Action, Asn, BackendCommand, Input, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId,
+};
 
 use crate::authorization::{Authorization, Told};
 use crate::backend::Order;
@@ -19,6 +21,7 @@ use crate::convert;
 use crate::domain_file::{DomainFile, prefix};
 use crate::durable::{Write, Written};
 use crate::event::{Event, Lines};
+use crate::held_back::HeldBack;
 use crate::link_watch::{Link, LinkNews};
 use crate::looks::Looks;
 use crate::outgoing::Outgoing;
@@ -80,6 +83,8 @@ pub(crate) struct Running {
     pub(crate) others: BTreeMap<Asn, OtherManager>,
     pub(crate) callees: CalleePolicy,
     pub(crate) false_messages: Arc<AtomicU64>,
+    /// Messages that wait until devices have been told of what they say.
+    pub(crate) held_back: HeldBack,
     /// What store and back-end have not done yet.
     pub(crate) under_way: usize,
     pub(crate) next: u64,
@@ -195,6 +200,9 @@ impl Running {
             }
             Event::Backend(count, answers) => {
                 self.under_way = self.under_way.saturating_sub(count);
+                for message in self.held_back.executed(count) {
+                    self.send(&message);
+                }
                 let authorization = self.authorization.as_mut();
                 let sessions = authorization.map(|it| it.answered(&answers)).unwrap_or_default();
                 for answer in answers {
@@ -396,9 +404,14 @@ impl Running {
     }
 
     fn act(&mut self, actions: Vec<Action>) {
+        // What is forwarded from now on, by the last command that says so.
+        let mut committed = None;
         for action in actions {
             match action {
-                Action::Send(message) => self.send(&message),
+                Action::Send(message) => match committed {
+                    Some(command) => self.held_back.hold(command, message),
+                    None => self.send(&message),
+                },
                 Action::Store { ticket, key, record } => {
                     self.under_way += 1;
                     // The thread that writes ends only with this one.
@@ -409,6 +422,10 @@ impl Running {
                     let own = self.machine.asn();
                     if let Some(authorization) = &mut self.authorization {
                         authorization.commanded(&command, own);
+                    }
+                    let number = self.held_back.commanded();
+                    if matches!(command, BackendCommand::Commit { .. }) {
+                        committed = Some(number);
                     }
                     let _ = self.commands.send(Order::Command(command));
                 }

@@ -24,6 +24,7 @@ use crate::declared::Declared;
 use crate::domain_file::{DomainFile, Within};
 use crate::durable;
 use crate::event::Event;
+use crate::held_back::HeldBack;
 use crate::incoming::{self, Incoming};
 use crate::link_watch;
 use crate::linux_routers::LinuxRouters;
@@ -206,6 +207,7 @@ pub(crate) fn run(
                 stopping: BTreeMap::new(),
                 monitors: BTreeMap::new(),
                 programs: BTreeMap::new(),
+                held_back: HeldBack::default(),
                 is_store_troubled: false,
             };
             running.work(first, events).await;

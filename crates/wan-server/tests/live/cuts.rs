@@ -286,9 +286,11 @@ fn of_two_copies_no_packet_is_lost_while_a_link_of_the_ring_is_cut_silently() {
             );
         };
         (0..50).for_each(|number| send(&mut came, number));
+        let seen = std::cell::RefCell::new(&mut came);
         patiently_or(
-            || "two copies of each".to_owned(),
+            || format!("two copies of each: {:?}", seen.borrow()),
             || {
+                let mut came = seen.borrow_mut();
                 take(&mut came);
                 came.values().all(|times| *times == 2).then_some(())
             },

@@ -29,7 +29,7 @@ fn a_session_follows_its_callee_and_stays_where_that_is_refused() {
         monitor.ask(&Ask::Monitor).unwrap();
         let (code, out, told) = run(&to("10.3.1.9"));
         assert_eq!(code, Some(0), "{out}{told}");
-        assert!(out.contains("at most 7.4 ms, 1 Mbit/s reserved"), "{out}");
+        assert!(out.contains("at most 7.4 ms along AS 65001 65002 65003, 1 Mbit/s reserved"), "{out}");
         let after = loop {
             match monitor.answer::<Answer>().unwrap() {
                 Some(Answer::Event(Event::Ended { session, why })) => {

@@ -182,7 +182,8 @@ fn a_device_that_fails_is_named_and_nothing_stays_of_what_it_refused() {
             Some(Answer::Event(Event::Ended { session, why })) if session == first.session => Some(why),
             _ => None,
         });
-        assert_eq!((ended.asn, ended.reason.as_str()), (TRANSIT, "device"), "{ended:?}");
+        // By then the router may be set up again, and the flow asked for anew: then it is the own edge, without its device, that cannot let it in.
+        assert!([WEST, TRANSIT].contains(&ended.asn) && ended.reason == "device", "{ended:?}");
         domains.aggregates(0);
         // It has been set up again, and its operator knows.
         domains.told(TRANSIT, "is not set up: ");
