@@ -143,13 +143,10 @@ impl Stage {
     }
 
     fn admitted(&self) -> Value {
-        let mut last = String::new();
-        let mut said = || {
-            last = self.establish();
-            let said: Value = serde_json::from_str(last.trim()).ok()?;
+        patiently("a session", || {
+            let said: Value = serde_json::from_str(self.establish().trim()).ok()?;
             said.get("admitted").cloned()
-        };
-        patiently("a session", || said())
+        })
     }
 
     /// Says to the manager of the LAN what an owner wants.

@@ -277,14 +277,14 @@ fn what_cannot_be_kept_is_refused_with_the_link_and_what_could_be_had() {
 fn a_more_important_flow_takes_its_place_and_that_is_told() {
     let mut world = up();
     let half = TunnelWish { rate: 30 * MBIT, burst: 1_000, limit: 20 * MS, ..wish("01", 0, 2) };
-    assert_eq!(states(&hold(&mut world, &[half.clone()])), [TunnelState::Admitted]);
+    assert_eq!(states(&hold(&mut world, std::slice::from_ref(&half))), [TunnelState::Admitted]);
     let above = TunnelWish { importance: 9, ..half.clone() };
     let above = [TunnelWish { id: "02".into(), from: "h1".into(), rate: 30 * MBIT, ..above }];
     world.manager.hold_tunnels(world.now, 1, &wanted(&above)).unwrap();
     world.collect();
     for _ in 0..3 {
         world.pass(SECOND);
-        hold(&mut world, &[half.clone()]);
+        hold(&mut world, std::slice::from_ref(&half));
         world.manager.hold_tunnels(world.now, 1, &wanted(&above)).unwrap();
     }
     world.pass(SECOND);
@@ -455,10 +455,10 @@ fn no_packet_of_a_tunnel_is_late_or_dropped_whatever_others_send() {
         });
         let network = Network::new(nodes.collect(), ports.collect(), flows).unwrap();
         let effort = Effort { aligned: 3, climbing: 4, random: 1, frames: 300 };
-        for flow in 0..admitted.len() {
+        for (flow, of) in admitted.iter().enumerate() {
             for hop in network.deliveries(flow) {
                 let found = Search::new(&network, &claims, flow, hop, effort).worst(seed);
-                assert_eq!(found.outcome.excess_count, 0, "seed {seed}: {:?}", admitted[flow]);
+                assert_eq!(found.outcome.excess_count, 0, "seed {seed}: {of:?}");
                 let policed = found.outcome.policed.iter().zip(network.flows());
                 let dropped = policed.filter(|(frames, flow)| !flow.babbles && **frames > 0).count();
                 assert_eq!(dropped, 0, "seed {seed}: a meter drops what keeps its contract");
