@@ -71,6 +71,10 @@ fn the_figures_of_the_ciao_paper_have_all_their_curves() {
         let is_lossy = id.contains("-lossy-");
         for name in curves(figure).iter().filter(|name| !is_lossy || **name != "floor") {
             let entry = entry(cell, name);
+            if id.ends_with("-spin") && name.ends_with("gateway") {
+                assert_eq!(entry["not_measured"], "threads of gateways sleep", "{id} {name}: {entry}");
+                continue;
+            }
             let has = |part: &str| entry[part]["median"].as_f64().is_some_and(|value| value > 0.0);
             // Bare datagrams repair nothing: where some are lost there is no floor.
             assert!(has("figure") && (has("ratio") || is_lossy), "{id} {name}: {entry}");

@@ -44,8 +44,8 @@ pub(crate) fn remedy(why: &Refused) -> String {
         }
         "delay" | "no-path" => format!("ask for a profile whose delay is {offer} or more"),
         "callee-refused" => "ask the operator of the servers to accept such sessions".to_owned(),
-        "contract-expired" | "no-agreement" | "not-authorized" | "aborted" | "loss" | "not-disjoint"
-        | "cannot-duplicate" => "ask the operator of the network".to_owned(),
+        "contract-expired" | "no-agreement" | "direct-not-agreed" | "not-authorized" | "aborted" | "loss"
+        | "not-disjoint" | "cannot-duplicate" => "ask the operator of the network".to_owned(),
         "no-answer" | "link-down" | "device" | "busy" | "aaa-unavailable" => {
             "ask again later: a part of the network is away".to_owned()
         }
@@ -64,7 +64,9 @@ mod tests {
     use super::*;
 
     /// Each word of a manager, the status of the error that it is (0: a session that is unavailable), and a part of what can be done.
-    const WORDS: [(&str, u16, &str); 31] = [
+    const WORDS: [(&str, u16, &str); 33] = [
+        ("direct-not-agreed", 0, "operator"),
+        ("moved", 0, "new session"),
         ("invalid", 422, "new session"),
         ("unknown-user", 422, "new session"),
         ("unknown-service", 422, "new session"),

@@ -226,7 +226,7 @@ enum Verb {
     },
     /// Prints lines for FRR by which the domain appends what it needs to all that it announces by BGP
     #[command(after_help = "Examples:\n  \
-        punctual rm bgp domain.toml >> frr.conf     then name the route-map at each neighbour, as the lines say\n\n\
+        punctual rm bgp domain.toml                 lines for FRR; then name the route-map at each neighbour, as the lines say\n\n\
         The delays are those of [bgp] in the file.")]
     Bgp {
         /// The file of the domain

@@ -27,7 +27,7 @@ fn a_session_is_opened_shown_extended_and_ended() {
         // It is reserved in each domain, and its bound is the one of the manager.
         assert_eq!(stage.domains.status(TRANSIT).aggregates[0].rate, 1_000_000);
         let bound = stage.get(&format!("{id}/bound")).json();
-        let expected = json!([{"flow": 0, "domain": 65_003, "kind": "every-packet", "delay": 7_400_000, "loss": 0, "rate": 1_000_000, "burst": 1_000, "dscp": 46}]);
+        let expected = json!([{"flow": 0, "domain": 65_003, "copy": 1, "path": [65_001, 65_002, 65_003], "kind": "every-packet", "delay": 7_400_000, "loss": 0, "rate": 1_000_000, "burst": 1_000, "dscp": 46}]);
         assert_eq!(bound["bounds"], expected, "{bound}");
         assert!(bound["caveat"].as_str().unwrap().contains("no device is set up"), "{bound}");
         // The same flow again is in conflict; another one is not.
