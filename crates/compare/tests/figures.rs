@@ -84,6 +84,10 @@ fn the_figures_of_the_ciao_paper_have_all_their_curves() {
         if id.starts_with("ciao-18-") && id.ends_with("-8") {
             // By a group the publisher's link carries each event once, by TCP once for each node; an event has 1 KiB.
             for (name, least, most) in [("gateway-group", 1.0, 2.0), ("gateway-tcp", 8.0, 16.0)] {
+                // What TCP sends again for packets that are lost is the kernel's affair.
+                if is_lossy && name == "gateway-tcp" {
+                    continue;
+                }
                 for name in [name.to_owned(), format!("ports-{name}")] {
                     let times = entry(cell, &name)["link_bytes"].as_f64().unwrap() / 1_024.0;
                     assert!((least..most).contains(&times), "{name}: {times}");
