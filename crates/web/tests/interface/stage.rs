@@ -16,6 +16,7 @@ use control::report::{
 use control::tunnels::{TunnelState, TunnelStatus, TunnelWish};
 use control::what_if::{Answer, Outcome};
 use serde_json::Value;
+use testkit::patience::patiently_or;
 use web::{Alarm, Command, Place, Publisher, Refused, Running, Said, Settings, Snapshot, TunnelsHeld};
 use wire::Guid;
 
@@ -217,14 +218,10 @@ impl Stage {
     }
 
     pub(crate) fn await_metric(&self, text: &str) {
-        // A minute: it comes at once unless the machine does much else.
-        for _ in 0..3_000 {
-            if self.get("/metrics").body.contains(text) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        panic!("{text} did not come: {}", self.get("/metrics").body);
+        patiently_or(
+            || format!("{text} did not come: {}", self.get("/metrics").body),
+            || self.get("/metrics").body.contains(text).then_some(()),
+        );
     }
 
     pub(crate) fn get(&self, path: &str) -> Reply {
